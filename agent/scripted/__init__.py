@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents without weights, under the same contract as the policy."""

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an agent decides, and the records that the learner trains on; no torch.
+
+Frozen, keyword-only and picklable. Lengths: E elements, S spans, A legal actions, T steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from envs.actions import Action, ActionMask
+from envs.types import Observation, Split, StopReason
+
+MAX_HEADS = 3  # type, first argument, second argument
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelInputs:
+    """One observation as the network sees it; made by the agent's features.
+
+    Stored as float16. Actor and learner both widen the *stored* values to float32, so that their
+    log-probabilities agree.
+    """
+
+    state: np.ndarray  # float16 [state features]
+    element: np.ndarray  # float16 [E, element features]
+    span: np.ndarray  # float16 [S, span features]
+    option: (
+        np.ndarray
+    )  # float16 [E, MAX_OPTIONS, option features], or [0, ...] without a select box
+    tab: np.ndarray  # float16 [MAX_TABS, tab features]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """What an agent chose at one observation; agent -> episode loop."""
+
+    action: Action
+    inputs: ModelInputs | None  # None from agents without a network
+    log_prob_by_head: np.ndarray  # float32 [MAX_HEADS] of the behaviour policy; unused heads are 0
+    policy_version: int  # of the weights that acted; -1 for agents without weights
+
+
+class Agent(Protocol):
+    """Turns observations into actions. Keeps no state between calls but its weights."""
+
+    async def act(self, observation: Observation, *, seed: int) -> Decision:
+        """Choose one action legal under `observation.mask`; the same seed gives the same choice."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepRecord:
+    """One step as the learner trains on it; rollout -> replay -> learner."""
+
+    inputs: ModelInputs
+    mask: ActionMask  # the mask that was sampled under
+    chosen: int  # row of `enumerate_actions(mask)`
+    log_prob_by_head: np.ndarray  # float32 [MAX_HEADS], behaviour policy
+    policy_version: int
+    utilities: np.ndarray  # float16 [A] from the teacher; length 0 without one
+    is_exogenous: bool  # reward 0 and not trained on
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trajectory:
+    """The model side of one finished attempt; rollout -> replay -> learner."""
+
+    trajectory_id: str
+    group_id: str
+    task_id: str
+    kind: str
+    split: Split
+    layer_weights: tuple[float, float, float]
+    steps: tuple[StepRecord, ...]  # [T]
+    stop: StopReason
+
+    def num_bytes(self) -> int:
+        """Bytes of the arrays; what queues and buffers are bounded by."""
+        return sum(_record_bytes(step) for step in self.steps)
+
+
+def _record_bytes(step: StepRecord) -> int:
+    inputs, mask = step.inputs, step.mask
+    arrays = (
+        inputs.state,
+        inputs.element,
+        inputs.span,
+        inputs.option,
+        inputs.tab,
+        mask.type,
+        mask.element,
+        mask.span,
+        mask.option,
+        mask.tab,
+        step.log_prob_by_head,
+        step.utilities,
+    )
+    return sum(array.nbytes for array in arrays)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of an env; composed into the run's config by `conf`."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class ScreenshotMode(enum.Enum):
+    """When a step takes a screenshot (15-30 ms of CPU each)."""
+
+    NEVER = "never"
+    NEW_PAGE = "new_page"  # once per new page: evidence for the base layer
+    EVERY_STEP = "every_step"
+
+
+class DriverKind(enum.Enum):
+    """Which browser runs the pages."""
+
+    CHROMIUM = "chromium"
+    TWIN = "twin"  # plain HTML, no browser
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrowserConfig:
+    """Settings of one Chromium."""
+
+    executable: str = ""  # "" looks in the usual places, see `envs.browser.discovery`
+    headless: bool = True
+    viewport_width_px: int = 1280
+    viewport_height_px: int = 720
+    quiet_ms: int = 50  # no event for this long counts as settled
+    settle_cap_ms: int = 600  # a step waits no longer than this for quiet
+    call_timeout_s: float = 5.0  # deadline of one call to the browser
+    navigation_timeout_s: float = 8.0  # until a navigation has committed and its DOM is parsed
+    launch_timeout_s: float = 30.0
+    episodes_per_browser: int = 200  # a fresh browser after this many; contexts leak memory
+
+    def __post_init__(self) -> None:
+        for name in (
+            "quiet_ms",
+            "settle_cap_ms",
+            "call_timeout_s",
+            "navigation_timeout_s",
+            "launch_timeout_s",
+            "episodes_per_browser",
+            "viewport_width_px",
+            "viewport_height_px",
+        ):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"env.browser.{name}: expected > 0, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebConfig:
+    """Settings of the embedded web and its tasks."""
+
+    num_train_worlds: int = 4  # training tasks are spread over this many worlds
+    two_hop_share: float = 0.5  # of the tasks; the rest are look-ups
+    cookie_banner_rate: float = 0.25  # share of episodes whose sites show a cookie banner
+    login_popup_rate: float = 0.15  # share of episodes in which a login pop-up opens once
+    slow_resource_rate: float = 0.15  # share of episodes in which images or styles come late
+
+    def __post_init__(self) -> None:
+        if self.num_train_worlds < 1:
+            raise ValueError(
+                f"env.web.num_train_worlds: expected >= 1, got {self.num_train_worlds}"
+            )
+        for name in (
+            "two_hop_share",
+            "cookie_banner_rate",
+            "login_popup_rate",
+            "slow_resource_rate",
+        ):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"env.web.{name}: expected 0..1, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvConfig:
+    """Settings of the env around a driver."""
+
+    task_set: str = "embedded"  # a name of `envs.registry.TASK_SETS`, or "module:Class"
+    driver: DriverKind = DriverKind.CHROMIUM
+    max_steps: int = 20
+    max_elements: int = 160
+    page_text_chars: int = 4000
+    screenshot: ScreenshotMode = ScreenshotMode.NEW_PAGE
+    step_timeout_s: float = 15.0  # deadline of one whole step; beyond it the browser counts as hung
+    reset_timeout_s: float = 60.0
+    browser: BrowserConfig = field(default_factory=BrowserConfig)
+    web: WebConfig = field(default_factory=WebConfig)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_steps <= 200:
+            raise ValueError(f"env.max_steps: expected 1..200, got {self.max_steps}")
+        for name in ("max_elements", "page_text_chars", "step_timeout_s", "reset_timeout_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"env.{name}: expected > 0, got {getattr(self, name)}")

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A document as rows, and the element table's rows made from it.
+
+Both drivers produce `DomNode` rows (Chromium from one `DOMSnapshot`, the twin from the HTML), so
+one rule decides what counts as an element, what its text is and what surrounds it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+from envs.types import Role
+
+MAX_TEXT_CHARS = 600
+MAX_CONTEXT_CHARS = 300
+# A fixed layer over this share of the viewport catches every click, whatever it is called.
+MODAL_VIEWPORT_SHARE = 0.6
+
+_WHITE_SPACE = re.compile(r"\s+")
+_SKIPPED_TAGS = frozenset(
+    {"script", "style", "noscript", "template", "head", "title", "meta", "link"}
+)
+_HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_BLOCK_ROLES = {
+    **dict.fromkeys(_HEADING_TAGS, Role.HEADING),
+    **dict.fromkeys(("p", "blockquote", "pre", "figcaption", "label"), Role.PARAGRAPH),
+    **dict.fromkeys(("li", "dt", "dd"), Role.LIST_ITEM),
+    "tr": Role.TABLE_ROW,
+}
+_CONTAINER_TAGS = frozenset({"div", "section", "main", "aside", "td", "span", "header", "footer"})
+_CONTEXT_TAGS = frozenset({"p", "li", "tr", "article", "dd", "blockquote", "figure"})
+_INPUT_BUTTONS = frozenset({"submit", "button", "reset", "image"})
+_INPUT_CHECKS = frozenset({"checkbox", "radio"})
+_INPUT_UNSEEN = frozenset({"hidden", "file"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeStyle:
+    """The part of a node's computed style that elements are made from."""
+
+    font_size_px: float = 16.0
+    is_bold: bool = False
+    is_pointer: bool = False
+    luminance: float = 0.0
+    is_fixed: bool = False
+    z_index: int = 0
+
+
+DEFAULT_STYLE = NodeStyle()
+Box = tuple[float, float, float, float]  # x, y, width, height; CSS px, document coordinates
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DomNode:
+    """One node in document order; text nodes have the tag "#text"."""
+
+    parent: int  # row of the parent, always smaller than the own row; -1 at the root
+    tag: str  # lower case
+    attributes: Mapping[str, str]
+    text: str  # of a text node, else ""
+    box: Box
+    is_rendered: bool  # has a layout box and is not visibility: hidden
+    node_ref: int  # the driver's handle
+    frame_slot: int = 0
+    style: NodeStyle = DEFAULT_STYLE
+    value: str = ""  # current value of a field
+    is_checked: bool = False
+    is_focused: bool = False
+    has_listener: bool = False  # a script listens for clicks on it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageElement:
+    """One row of the element table before the env adds what it knows of the episode."""
+
+    node_ref: int
+    role: Role
+    text: str
+    context: str
+    value: str
+    href: str
+    options: tuple[str, ...]
+    box: Box
+    frame_slot: int
+    is_in_view: bool
+    is_occluded: bool
+    is_focused: bool
+    is_disabled: bool
+    is_checked: bool
+    is_clickable: bool
+    is_typable: bool
+    is_in_dialog: bool
+    style: NodeStyle
+
+
+def fold(text: str) -> str:
+    """White space folded to single spaces, ends trimmed."""
+    return _WHITE_SPACE.sub(" ", text).strip()
+
+
+class _Document:
+    """Children, texts and ancestors of a row list."""
+
+    def __init__(self, nodes: Sequence[DomNode]) -> None:
+        self.nodes = nodes
+        self.children: list[list[int]] = [[] for _ in nodes]
+        for row, node in enumerate(nodes):
+            if node.parent >= 0:
+                self.children[node.parent].append(row)
+        self._texts: dict[int, str] = {}
+
+    def text(self, row: int) -> str:
+        """Rendered text below a row, folded."""
+        if row not in self._texts:
+            self._texts[row] = fold(self._raw_text(row))
+        return self._texts[row]
+
+    def _raw_text(self, row: int) -> str:
+        node = self.nodes[row]
+        if node.tag == "#text":
+            return node.text if node.is_rendered else ""
+        if node.tag in _SKIPPED_TAGS or node.tag in ("select", "textarea"):
+            return ""
+        if node.tag == "tr":
+            return _row_text([(self.nodes[c].tag, self.text(c)) for c in self.children[row]])
+        parts = [self._raw_text(child) for child in self.children[row]]
+        separator = " " if node.tag not in _INLINE_TAGS else ""
+        return separator + "".join(parts) + separator
+
+    def ancestors(self, row: int) -> list[int]:
+        """Rows from the parent up to the root."""
+        found = []
+        row = self.nodes[row].parent
+        while row >= 0:
+            found.append(row)
+            row = self.nodes[row].parent
+        return found
+
+
+_INLINE_TAGS = frozenset(
+    {"a", "b", "i", "em", "strong", "span", "small", "sup", "sub", "mark", "u"}
+)
+
+
+def _row_text(cells: Sequence[tuple[str, str]]) -> str:
+    """A table row: "Header: value" when it starts with a header cell, else cells joined by bars."""
+    texts = [(tag, text) for tag, text in cells if tag in ("th", "td") and text]
+    if len(texts) >= 2 and texts[0][0] == "th" and texts[1][0] == "td":
+        return f"{texts[0][1]}: " + " | ".join(text for _, text in texts[1:])
+    return " | ".join(text for _, text in texts)
+
+
+def elements_from_dom(
+    nodes: Sequence[DomNode],
+    *,
+    base_url: str,
+    viewport: tuple[int, int],
+    scroll_y_px: float,
+    max_elements: int,
+) -> tuple[tuple[PageElement, ...], bool]:
+    """Rows of the element table in document order, and whether `max_elements` cut some off."""
+    document = _Document(nodes)
+    dialogs, modals = _layers(nodes, viewport)
+    blocks = {row for row, node in enumerate(nodes) if _is_text_block(document, row, node)}
+    outer_blocks = {a for row in blocks for a in document.ancestors(row) if a in blocks}
+    elements: list[PageElement] = []
+    heading = ""
+    for row, node in enumerate(nodes):
+        if not node.is_rendered or node.tag == "#text":
+            continue
+        if node.tag in _HEADING_TAGS:
+            heading = document.text(row)[:MAX_CONTEXT_CHARS]
+        role = _interactive_role(node)
+        is_text = role is None
+        if is_text:
+            if row not in blocks or (row in outer_blocks and node.tag != "tr"):
+                continue
+            if node.tag != "tr" and _only_repeats_a_control(document, row):
+                continue
+            if any(nodes[a].tag == "tr" for a in document.ancestors(row)):
+                continue
+            role = _BLOCK_ROLES.get(node.tag, Role.PARAGRAPH)
+        assert role is not None
+        if len(elements) == max_elements:
+            return tuple(elements), True
+        ancestors = document.ancestors(row)
+        elements.append(
+            PageElement(
+                node_ref=node.node_ref,
+                role=role,
+                text=_label(document, row, role),
+                context=heading if is_text else _context(document, row, ancestors) or heading,
+                value=node.value,
+                href=urljoin(base_url, node.attributes["href"]) if role is Role.LINK else "",
+                options=_options(document, row) if role is Role.SELECT else (),
+                box=node.box,
+                frame_slot=node.frame_slot,
+                is_in_view=_meets_viewport(node.box, viewport, scroll_y_px),
+                is_occluded=bool(modals) and not any(a in modals for a in (row, *ancestors)),
+                is_focused=node.is_focused,
+                is_disabled="disabled" in node.attributes,
+                is_checked=node.is_checked,
+                is_clickable=not is_text or node.has_listener,
+                is_typable=role is Role.TEXTBOX and "readonly" not in node.attributes,
+                is_in_dialog=any(a in dialogs for a in (row, *ancestors)),
+                style=node.style,
+            )
+        )
+    return tuple(elements), False
+
+
+def page_text(elements: Sequence[PageElement], max_chars: int) -> str:
+    """Text blocks joined by newlines, capped."""
+    return "\n".join(e.text for e in elements if e.role.is_text())[:max_chars]
+
+
+def _layers(nodes: Sequence[DomNode], viewport: tuple[int, int]) -> tuple[set[int], set[int]]:
+    """Rows of dialogs and fixed layers, and of those that catch every click."""
+    dialogs: set[int] = set()
+    modals: set[int] = set()
+    area = viewport[0] * viewport[1]
+    for row, node in enumerate(nodes):
+        if not node.is_rendered:
+            continue
+        is_named = node.attributes.get("role") in ("dialog", "alertdialog")
+        covers = node.box[2] * node.box[3] >= MODAL_VIEWPORT_SHARE * area
+        if is_named or node.style.is_fixed:
+            dialogs.add(row)
+        if node.attributes.get("aria-modal") == "true" or (node.style.is_fixed and covers):
+            modals.add(row)
+    return dialogs, modals
+
+
+def _interactive_role(node: DomNode) -> Role | None:
+    """Role of a control, or None for anything else."""
+    if node.tag == "a" and "href" in node.attributes:
+        return Role.LINK
+    if node.tag == "button" or node.attributes.get("role") == "button":
+        return Role.BUTTON
+    if node.tag == "textarea":
+        return Role.TEXTBOX
+    if node.tag == "select":
+        return Role.SELECT
+    if node.tag == "input":
+        kind = node.attributes.get("type", "text").lower()
+        if kind in _INPUT_UNSEEN:
+            return None
+        if kind in _INPUT_BUTTONS:
+            return Role.BUTTON
+        return Role.CHECKBOX if kind in _INPUT_CHECKS else Role.TEXTBOX
+    if node.tag == "img" and node.attributes.get("alt"):
+        return Role.IMAGE
+    return None
+
+
+def _is_text_block(document: _Document, row: int, node: DomNode) -> bool:
+    if not node.is_rendered or node.tag == "input":
+        return False
+    if node.tag in _BLOCK_ROLES:
+        return bool(document.text(row))
+    if node.tag in _CONTAINER_TAGS and node.tag != "span":
+        return any(
+            document.nodes[c].tag == "#text" and document.text(c) for c in document.children[row]
+        )
+    return False
+
+
+def _only_repeats_a_control(document: _Document, row: int) -> bool:
+    """Whether the block's whole text is the text of the controls in it (a link in a list item)."""
+    stack, control_texts = list(reversed(document.children[row])), []
+    while stack:
+        child = stack.pop()
+        if _interactive_role(document.nodes[child]) is not None:
+            control_texts.append(document.text(child))
+        else:
+            stack.extend(reversed(document.children[child]))
+    return bool(control_texts) and fold(" ".join(control_texts)) == document.text(row)
+
+
+def _label(document: _Document, row: int, role: Role) -> str:
+    """What a person would call the element."""
+    attributes = document.nodes[row].attributes
+    shown = document.text(row)
+    if not shown and role is Role.BUTTON:
+        shown = attributes.get("value", "")
+    if not shown:
+        shown = next(
+            (
+                attributes[k]
+                for k in ("aria-label", "placeholder", "alt", "title", "name")
+                if attributes.get(k)
+            ),
+            "",
+        )
+    return fold(shown)[:MAX_TEXT_CHARS]
+
+
+def _context(document: _Document, row: int, ancestors: Sequence[int]) -> str:
+    """Text of the nearest enclosing block that says more than the element itself, else ""."""
+    own = document.text(row)
+    for ancestor in ancestors:
+        if document.nodes[ancestor].tag in _CONTEXT_TAGS and document.text(ancestor) != own:
+            return document.text(ancestor)[:MAX_CONTEXT_CHARS]
+    return ""
+
+
+def _options(document: _Document, row: int) -> tuple[str, ...]:
+    """Labels of a select box's options, groups flattened."""
+    labels = []
+    for child in range(row + 1, len(document.nodes)):
+        if row not in document.ancestors(child):
+            break
+        if document.nodes[child].tag == "option":
+            texts = (document.nodes[c].text for c in document.children[child])
+            labels.append(
+                fold(" ".join(texts)) or document.nodes[child].attributes.get("value", "")
+            )
+    return tuple(labels)
+
+
+def _meets_viewport(box: Box, viewport: tuple[int, int], scroll_y_px: float) -> bool:
+    top = box[1] - scroll_y_px
+    return box[2] > 0 and box[3] > 0 and top < viewport[1] and top + box[3] > 0
