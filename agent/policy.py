@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract between a policy network and the learner: padded batches in, log-probabilities out.
+
+Shape letters: B states, K action types, E elements, S spans, O options, T tabs, A legal actions,
+H heads (`MAX_HEADS`). Padded rows are masked out everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agent.types import ModelInputs
+from envs.actions import ActionMask, enumerate_actions
+
+# Log-probability of what is masked: finite, so that 0 * fill stays 0 in entropies, where -inf
+# would make their gradients NaN.
+MASKED_LOG_PROB = -1e9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PolicyBatch:
+    """States as padded tensors; made by `collate`."""
+
+    state: Tensor  # float32 [B, state features]
+    element: Tensor  # float32 [B, E, element features]
+    span: Tensor  # float32 [B, S, span features]
+    option: Tensor  # float32 [B, E, O, option features]; E is 0 when no state has a select box
+    tab: Tensor  # float32 [B, T, tab features]
+    type_mask: Tensor  # bool [B, K]
+    element_mask: Tensor  # bool [B, K, E]
+    span_mask: Tensor  # bool [B, K, S]
+    option_mask: Tensor  # bool [B, E, O]
+    tab_mask: Tensor  # bool [B, T]
+    flat_type: Tensor  # int64 [B, A]
+    flat_element: Tensor  # int64 [B, A], -1 without
+    flat_argument: Tensor  # int64 [B, A], -1 without
+    flat_mask: Tensor  # bool [B, A]; False on padding
+
+    def __len__(self) -> int:
+        return self.state.shape[0]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PolicyOutput:
+    """Log-probabilities of every legal action, factored over the heads."""
+
+    log_type: Tensor  # float32 [B, K]; MASKED_LOG_PROB where the type is illegal
+    log_heads: Tensor  # float32 [B, A, H]; 0 for heads that an action does not use
+    log_action: Tensor  # float32 [B, A], their sum; MASKED_LOG_PROB on padding
+
+
+class Policy(Protocol):
+    """A network that evaluates batches; `torch.nn.Module` in practice."""
+
+    def __call__(self, batch: PolicyBatch) -> PolicyOutput:
+        """Evaluate `batch` with gradients."""
+
+
+def collate(
+    inputs: Sequence[ModelInputs], masks: Sequence[ActionMask], *, device: str = "cpu"
+) -> PolicyBatch:
+    """Pad states of different sizes into one batch."""
+    flats = [enumerate_actions(mask) for mask in masks]
+    has_options = any(len(i.option) for i in inputs)
+    element_mask = _pad([m.element for m in masks], axis=1)
+    option = _pad([i.option for i in inputs]) if has_options else None
+    columns = {
+        "state": np.stack([i.state for i in inputs]).astype(np.float32),
+        "element": _pad([i.element for i in inputs]).astype(np.float32),
+        "span": _pad([i.span for i in inputs]).astype(np.float32),
+        "option": (
+            np.zeros((len(inputs), 0, *inputs[0].option.shape[1:])) if option is None else option
+        ).astype(np.float32),
+        "tab": np.stack([i.tab for i in inputs]).astype(np.float32),
+        "type_mask": np.stack([m.type for m in masks]),
+        "element_mask": element_mask,
+        "span_mask": _pad([m.span for m in masks], axis=1),
+        "option_mask": _pad([m.option for m in masks]),
+        "tab_mask": np.stack([m.tab for m in masks]),
+        "flat_type": _pad([f.type.astype(np.int64) for f in flats]),
+        "flat_element": _pad([f.element.astype(np.int64) for f in flats]),
+        "flat_argument": _pad([f.argument.astype(np.int64) for f in flats]),
+        "flat_mask": _pad([np.ones(len(f), dtype=bool) for f in flats]),
+    }
+    return PolicyBatch(**{k: torch.from_numpy(v).to(device) for k, v in columns.items()})
+
+
+def _pad(arrays: Sequence[np.ndarray], axis: int = 0) -> np.ndarray:
+    """Stack arrays that differ in the length of one axis, zero-filled."""
+    longest = max(array.shape[axis] for array in arrays)
+    shape = list(arrays[0].shape)
+    shape[axis] = longest
+    padded = np.zeros((len(arrays), *shape), dtype=arrays[0].dtype)
+    for row, array in enumerate(arrays):
+        padded[(row, *(slice(0, n) for n in array.shape))] = array
+    return padded
+
+
+def sample_row(log_action: np.ndarray, *, seed: int, temperature: float = 1.0) -> int:
+    """Draw a row from log-probabilities [A]; `temperature` 0 takes the best row."""
+    if temperature == 0.0:
+        return int(np.argmax(log_action))
+    logits = log_action.astype(np.float64) / temperature
+    probabilities = np.exp(logits - logits.max())
+    cumulative = np.cumsum(probabilities)
+    draw = np.random.default_rng(seed).random() * cumulative[-1]
+    return int(min(np.searchsorted(cumulative, draw, side="right"), len(log_action) - 1))
