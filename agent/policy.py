@@ -98,7 +98,8 @@ def _pad(arrays: Sequence[np.ndarray], axis: int = 0) -> np.ndarray:
     shape[axis] = longest
     padded = np.zeros((len(arrays), *shape), dtype=arrays[0].dtype)
     for row, array in enumerate(arrays):
-        padded[(row, *(slice(0, n) for n in array.shape))] = array
+        index: tuple[int | slice, ...] = (row, *(slice(0, n) for n in array.shape))
+        padded[index] = array
     return padded
 
 

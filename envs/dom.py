@@ -203,7 +203,7 @@ def elements_from_dom(
                 is_focused=node.is_focused,
                 is_disabled="disabled" in node.attributes,
                 is_checked=node.is_checked,
-                is_clickable=not is_text or node.has_listener,
+                is_clickable=node.has_listener or not (is_text or role is Role.IMAGE),
                 is_typable=role is Role.TEXTBOX and "readonly" not in node.attributes,
                 is_in_dialog=any(a in dialogs for a in (row, *ancestors)),
                 style=node.style,

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a page snapshot and what the episode has seen so far to an `Observation`. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from urllib.parse import urldefrag
+
+import numpy as np
+
+from envs.dom import page_text
+from envs.driver import PageSnapshot
+from envs.mask import make_mask
+from envs.spans import draw_spans
+from envs.types import (
+    NUM_ELEMENT_FLAGS,
+    ElementFlag,
+    ElementTable,
+    Note,
+    Observation,
+    PageDiff,
+    Query,
+    StyleColumn,
+    Task,
+)
+
+
+@dataclass(kw_only=True, slots=True)
+class EpisodeMemory:
+    """What the env remembers of one episode; the only mutable state behind an observation."""
+
+    task: Task
+    step: int = 0
+    notes: list[Note] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+    visited: set[str] = field(default_factory=set)  # URLs without fragment
+    last_effect: str = ""
+    last: Observation | None = None
+
+
+def page_key(url: str) -> str:
+    """A URL without its fragment: what counts as one page."""
+    return urldefrag(url).url
+
+
+def observe(snapshot: PageSnapshot, memory: EpisodeMemory, *, page_text_chars: int) -> Observation:
+    """Build the observation of the present page."""
+    table = _element_table(snapshot, memory)
+    prompt = memory.task.prompt
+    notes = tuple(memory.notes)
+    last = memory.last
+    spans = last.spans if last and last.notes == notes else draw_spans(prompt.question, notes)
+    return Observation(
+        question=prompt.question,
+        step_index=memory.step,
+        steps_left=prompt.max_steps - memory.step,
+        url=snapshot.url,
+        title=snapshot.title,
+        elements=table,
+        page_text=page_text(snapshot.elements, page_text_chars),
+        scroll_y_px=snapshot.scroll_y_px,
+        page_height_px=snapshot.page_height_px,
+        viewport=snapshot.viewport,
+        diff=_diff(last, snapshot, table),
+        queries=tuple(memory.queries),
+        notes=notes,
+        spans=spans,
+        tabs=snapshot.tabs,
+        mask=make_mask(table, len(spans), snapshot),
+        page_state=snapshot.state,
+        last_effect=memory.last_effect,
+        screenshot_jpeg=snapshot.screenshot_jpeg,
+        screenshot_scale=snapshot.screenshot_scale,
+    )
+
+
+def _element_table(snapshot: PageSnapshot, memory: EpisodeMemory) -> ElementTable:
+    elements = snapshot.elements
+    extracted = {note.text for note in memory.notes if note.url == page_key(snapshot.url)}
+    flags = np.zeros((len(elements), NUM_ELEMENT_FLAGS), dtype=bool)
+    style = np.zeros((len(elements), len(StyleColumn)), dtype=np.float32)
+    for row, e in enumerate(elements):
+        flags[row, ElementFlag.IN_VIEW] = e.is_in_view
+        flags[row, ElementFlag.OCCLUDED] = e.is_occluded
+        flags[row, ElementFlag.FOCUSED] = e.is_focused
+        flags[row, ElementFlag.DISABLED] = e.is_disabled
+        flags[row, ElementFlag.CHECKED] = e.is_checked
+        flags[row, ElementFlag.CLICKABLE] = e.is_clickable
+        flags[row, ElementFlag.TYPABLE] = e.is_typable
+        flags[row, ElementFlag.VISITED] = bool(e.href) and page_key(e.href) in memory.visited
+        flags[row, ElementFlag.EXTRACTED] = e.role.is_text() and e.text in extracted
+        flags[row, ElementFlag.IN_DIALOG] = e.is_in_dialog
+        style[row] = (
+            e.style.font_size_px,
+            e.style.is_bold,
+            e.style.is_pointer,
+            e.style.luminance,
+        )
+    return ElementTable(
+        role=np.array([e.role for e in elements], dtype=np.int8),
+        box=np.array([e.box for e in elements], dtype=np.float32).reshape(-1, 4),
+        frame_slot=np.array([e.frame_slot for e in elements], dtype=np.int16),
+        flags=flags,
+        style=style,
+        text=tuple(e.text for e in elements),
+        context=tuple(e.context for e in elements),
+        value=tuple(e.value for e in elements),
+        href=tuple(e.href for e in elements),
+        options=tuple(e.options for e in elements),
+        node_ref=np.array([e.node_ref for e in elements], dtype=np.int64),
+    )
+
+
+def _diff(last: Observation | None, snapshot: PageSnapshot, table: ElementTable) -> PageDiff:
+    """Compare by role, text and context, so that moved elements do not count."""
+    every = np.arange(len(table), dtype=np.int16)
+    if last is None or page_key(last.url) != page_key(snapshot.url):
+        return PageDiff(
+            navigated=True,
+            added=every,
+            changed=every[:0],
+            removed=len(last.elements) if last else 0,
+        )
+    left = Counter(_keys(last.elements))
+    states = Counter(zip(_keys(last.elements), _states(last.elements), strict=True))
+    added: list[int] = []
+    changed: list[int] = []
+    for row, (key, state) in enumerate(zip(_keys(table), _states(table), strict=True)):
+        if left[key] == 0:
+            added.append(row)
+            continue
+        left[key] -= 1
+        if states[(key, state)] == 0:
+            changed.append(row)
+        else:
+            states[(key, state)] -= 1
+    return PageDiff(
+        navigated=False,
+        added=np.array(added, dtype=np.int16),
+        changed=np.array(changed, dtype=np.int16),
+        removed=sum(left.values()),
+    )
+
+
+def _keys(table: ElementTable) -> list[tuple[int, str, str]]:
+    return list(zip(table.role.tolist(), table.text, table.context, strict=True))
+
+
+# Scrolling is no change of an element.
+_STATE_FLAGS = [flag for flag in ElementFlag if flag is not ElementFlag.IN_VIEW]
+
+
+def _states(table: ElementTable) -> list[tuple[str, bytes]]:
+    flags = table.flags[:, _STATE_FLAGS]
+    return [(value, flags[row].tobytes()) for row, value in enumerate(table.value)]

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment: one browser, one task at a time, sixteen actions.
+
+`step` never raises for what the agent did. What the world did (`InfraError`) is raised to the
+episode loop, which ends the attempt as an infra failure; `recover` then brings up a fresh browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from envs.actions import WAIT_CHOICES_MS, Action
+from envs.config import DriverKind, EnvConfig, ScreenshotMode
+from envs.driver import Effect, InfraError, PageDriver
+from envs.observe import EpisodeMemory, observe, page_key
+from envs.registry import TASK_SETS, resolve
+from envs.site import TaskSet
+from envs.types import Note, Observation, Query, StepEvidence, StopReason, Task
+
+SCROLL_UP_PX = -200
+SCROLL_DOWN_PX = 400
+SCROLL_BOTTOM_PX = 10_000_000  # beyond the end of any page
+CLOSE_TIMEOUT_S = 20.0
+
+_T = TypeVar("_T")
+_NOTHING = Effect(reason="ok", navigated=False, settle_ms=0.0, settled_by="quiet")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepResult:
+    """What a step led to; env -> episode loop."""
+
+    observation: Observation
+    evidence: StepEvidence
+    stop: StopReason | None  # None while the attempt goes on
+
+
+def make_task_set(config: EnvConfig) -> TaskSet:
+    """The task set that the config names."""
+    factory = resolve(config.task_set, TASK_SETS, what="env.task_set")
+    task_set: TaskSet = factory(config.web, max_steps=config.max_steps)
+    return task_set
+
+
+def make_driver(config: EnvConfig) -> PageDriver:
+    """The driver that the config names; Chromium is imported only where it is used."""
+    if config.driver is DriverKind.TWIN:
+        from envs.twin.driver import TwinDriver
+
+        return TwinDriver(max_elements=config.max_elements)
+    from envs.browser.driver import ChromiumDriver
+
+    return ChromiumDriver(config.browser, max_elements=config.max_elements)
+
+
+def make_env(config: EnvConfig) -> SearchEnv:
+    """An env as configured, not yet started."""
+    return SearchEnv(make_driver(config), make_task_set(config), config)
+
+
+class SearchEnv:
+    """Runs one task at a time on a `PageDriver`."""
+
+    def __init__(self, driver: PageDriver, task_set: TaskSet, config: EnvConfig) -> None:
+        self.driver = driver
+        self.task_set = task_set
+        self._config = config
+        self._memory: EpisodeMemory | None = None
+
+    async def start(self) -> None:
+        """Bring the browser up."""
+        await self._within(self.driver.start(), self._config.reset_timeout_s, "start")
+
+    async def close(self) -> None:
+        """Give everything back."""
+        await asyncio.wait_for(self.driver.close(), CLOSE_TIMEOUT_S)
+
+    async def recover(self) -> None:
+        """A fresh browser after an infra failure."""
+        await self.close()
+        await self.start()
+
+    async def reset(self, task: Task) -> Observation:
+        """Begin `task` on its start page, with nothing left of the episode before."""
+        return await self._within(self._reset(task), self._config.reset_timeout_s, "reset")
+
+    async def _reset(self, task: Task) -> Observation:
+        memory = EpisodeMemory(task=task)
+        await self.driver.reset(self.task_set.site(task))
+        await self.driver.open(task.prompt.start_url)
+        self._memory = memory
+        return await self._observe(memory, with_screenshot=self._wants_screenshot(navigated=True))
+
+    async def step(self, action: Action) -> StepResult:
+        """Carry out one action that answers the last observation."""
+        return await self._within(
+            self._step(action), self._config.step_timeout_s, f"step {action.type}"
+        )
+
+    async def _step(self, action: Action) -> StepResult:
+        memory = self._memory
+        if memory is None or memory.last is None:
+            raise RuntimeError("expected reset() before step(); call reset(task) first")
+        before = memory.last
+        evidence = _blank_evidence(action)
+        if not before.mask.allows(action):
+            effect = dataclasses.replace(_NOTHING, reason="illegal")
+        elif action.type == "answer":
+            effect = _NOTHING
+            evidence = dataclasses.replace(evidence, answer=before.spans[action.span].text)
+        elif action.type == "extract_text":
+            effect = _NOTHING
+            evidence = self._extract(memory, before, action)
+        else:
+            effect = await self._apply(before, action)
+            self._remember_query(memory, before, action, effect)
+        memory.step += 1
+        memory.last_effect = effect.reason
+        visited = set(memory.visited)
+        observation = await self._observe(
+            memory, with_screenshot=self._wants_screenshot(navigated=effect.navigated)
+        )
+        is_new_page = effect.navigated and page_key(observation.url) not in visited
+        evidence = dataclasses.replace(
+            evidence,
+            effect=effect.reason,
+            url=observation.url,
+            title=observation.title,
+            is_new_page=is_new_page,
+            num_images=effect.num_images if is_new_page else 0,
+            num_images_failed=effect.num_images_failed if is_new_page else 0,
+            settle_ms=effect.settle_ms,
+            screenshot_jpeg=observation.screenshot_jpeg if is_new_page else b"",
+        )
+        return StepResult(
+            observation=observation, evidence=evidence, stop=_stop(action, effect, observation)
+        )
+
+    async def _observe(self, memory: EpisodeMemory, *, with_screenshot: bool) -> Observation:
+        snapshot = await self.driver.snapshot(with_screenshot=with_screenshot)
+        memory.visited.add(page_key(snapshot.url))
+        memory.last = observe(snapshot, memory, page_text_chars=self._config.page_text_chars)
+        return memory.last
+
+    async def _apply(self, before: Observation, action: Action) -> Effect:
+        """Hand the action to the driver."""
+        driver = self.driver
+        ref = int(before.elements.node_ref[action.element]) if action.element >= 0 else -1
+        match action.type:
+            case "click":
+                return await driver.click(ref)
+            case "hover":
+                return await driver.hover(ref)
+            case "type":
+                return await driver.type_text(ref, before.spans[action.span].text)
+            case "clear":
+                return await driver.clear(ref)
+            case "select_option":
+                return await driver.select_option(ref, action.option)
+            case "press_enter":
+                return await driver.press_enter()
+            case "scroll_up_200px":
+                return await driver.scroll_by(SCROLL_UP_PX)
+            case "scroll_down_400px":
+                return await driver.scroll_by(SCROLL_DOWN_PX)
+            case "scroll_to_bottom":
+                return await driver.scroll_by(SCROLL_BOTTOM_PX)
+            case "go_back":
+                return await driver.go_back()
+            case "open_in_new_tab":
+                return await driver.open_in_new_tab(ref)
+            case "switch_tab":
+                return await driver.switch_tab(action.tab)
+            case "close_tab":
+                return await driver.close_tab()
+            case "wait_ms":
+                return await driver.wait(WAIT_CHOICES_MS[action.wait])
+        raise ValueError(f"expected an action of ACTION_SPECS that acts on the page, got {action}")
+
+    def _extract(self, memory: EpisodeMemory, before: Observation, action: Action) -> StepEvidence:
+        """Note the text of an element; the browser is not asked again, what was seen counts."""
+        text = before.elements.text[action.element]
+        url = page_key(before.url)
+        memory.notes.append(Note(text=text, url=url, title=before.title, step=memory.step))
+        return dataclasses.replace(_blank_evidence(action), extracted_text=text, extracted_url=url)
+
+    @staticmethod
+    def _remember_query(
+        memory: EpisodeMemory, before: Observation, action: Action, effect: Effect
+    ) -> None:
+        """A filled field counts as a query once the page was left by Enter or a button."""
+        if not effect.navigated or action.type not in ("press_enter", "click"):
+            return
+        values = [value for value in before.elements.value if value]
+        if action.type == "click" and before.elements.href[action.element]:
+            return
+        if values:
+            memory.queries.append(Query(text=values[0], step=memory.step))
+
+    def _wants_screenshot(self, *, navigated: bool) -> bool:
+        mode = self._config.screenshot
+        return mode is ScreenshotMode.EVERY_STEP or (mode is ScreenshotMode.NEW_PAGE and navigated)
+
+    @staticmethod
+    async def _within(call: Awaitable[_T], timeout_s: float, what: str) -> _T:
+        try:
+            return await asyncio.wait_for(call, timeout_s)
+        except TimeoutError as cause:
+            raise InfraError(
+                StopReason.INFRA_TIMEOUT, f"{what} took longer than {timeout_s} s"
+            ) from cause
+
+
+def _stop(action: Action, effect: Effect, observation: Observation) -> StopReason | None:
+    if action.type == "answer" and effect.reason == "ok":
+        return StopReason.ANSWERED
+    return StopReason.STEP_LIMIT if observation.steps_left <= 0 else None
+
+
+def _blank_evidence(action: Action) -> StepEvidence:
+    return StepEvidence(
+        action_type=action.type,
+        effect="ok",
+        url="",
+        title="",
+        is_new_page=False,
+        num_images=0,
+        num_images_failed=0,
+        settle_ms=0.0,
+        extracted_text="",
+        extracted_url="",
+        answer="",
+        is_exogenous=False,
+        screenshot_jpeg=b"",
+    )

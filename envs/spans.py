@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The texts that an agent may type or answer: drawn from question and notes, in a fixed order.
+
+Spans are copies, so a policy needs no vocabulary: capitalised runs, quoted phrases, numbers with
+their unit, the value of a "Header: value" row, and short whole notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from envs.actions import MAX_SPANS
+from envs.types import Note, Span, SpanSource
+
+MAX_QUESTION_SPANS = 16
+MAX_SPANS_PER_NOTE = 14
+MAX_WHOLE_NOTE_WORDS = 8
+
+# Words that start a sentence with a capital but name nothing.
+_FUNCTION_WORDS = frozenset(
+    """
+    a an and are as at by did do does for from has have he her his how if in into is it
+    its of on or she that the their there these they this to was were what when where
+    which who whom whose why will with you your name give tell find according please
+    between
+    """.split()
+)
+_CONNECTORS = r"(?:of|the|and|for|on|de|la|du|von|van|in)"
+_CAPITALISED = r"(?:[A-ZÀ-Þ][\w’'\-]*|\d+[A-Z][\w\-]*)"
+_RUN = re.compile(rf"{_CAPITALISED}(?:[ ]+(?:{_CONNECTORS}[ ]+)?(?:{_CAPITALISED}|\d[\w\-./]*))*")
+_CONNECTOR_SPLIT = re.compile(rf"[ ]+{_CONNECTORS}[ ]+")
+_QUOTED = re.compile(r"[\"“”]([^\"“”]{2,80})[\"“”]")
+_NUMBER = re.compile(
+    r"(?:[$€£]\s?)?\d[\d,]*(?:\.\d+)?(?:\s?(?:%|‰|[a-zA-Zµ°]{1,3}(?:/[a-zA-Z]{1,3})?\b|[a-z]{4,12}\b))?"
+)
+_BARE_NUMBER = re.compile(r"(?:[$€£]\s?)?\d[\d,]*(?:\.\d+)?")
+_WORD = re.compile(r"\w[\w’'\-]*")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+
+
+def draw_spans(question: str, notes: Sequence[Note]) -> tuple[Span, ...]:
+    """At most `MAX_SPANS` spans, no two alike; the question's first, then the newest note's."""
+    spans: list[Span] = []
+    seen: set[str] = set()
+
+    def add(texts: Iterator[tuple[str, str]], source: SpanSource, note: int, limit: int) -> None:
+        added = 0
+        for text, context in texts:
+            key = text.casefold()
+            if len(spans) == MAX_SPANS or added == limit:
+                return
+            if len(text) >= 2 and key not in seen and key not in _FUNCTION_WORDS:
+                seen.add(key)
+                spans.append(Span(text=text, source=source, note=note, context=context))
+                added += 1
+
+    add(_question_texts(question), SpanSource.QUESTION, -1, MAX_QUESTION_SPANS)
+    for index in reversed(range(len(notes))):
+        add(_note_texts(notes[index].text), SpanSource.NOTE, index, MAX_SPANS_PER_NOTE)
+    return tuple(spans)
+
+
+def _question_texts(question: str) -> Iterator[tuple[str, str]]:
+    for match in _QUOTED.finditer(question):
+        yield match.group(1).strip(), question
+    for text in _capitalised_runs(question):
+        yield text, question
+    for match in _BARE_NUMBER.finditer(question):
+        yield match.group().strip(), question
+    keywords = [w for w in _WORD.findall(question) if w.casefold() not in _FUNCTION_WORDS]
+    yield " ".join(keywords), question
+
+
+def _note_texts(text: str) -> Iterator[tuple[str, str]]:
+    header, colon, value = text.partition(": ")
+    if colon and len(header.split()) <= 6:
+        yield value.strip(), text
+        for part in re.split(r" \| |, (?=[A-Z])", value):
+            yield part.strip(), text
+    if len(text.split()) <= MAX_WHOLE_NOTE_WORDS:
+        yield text.strip(" ."), text
+    for sentence in _SENTENCE_END.split(text):
+        for run in _capitalised_runs(sentence):
+            yield run, sentence
+        for match in _NUMBER.finditer(sentence):
+            yield match.group().strip(" ,."), sentence
+            bare = _BARE_NUMBER.match(match.group())
+            if bare:
+                yield bare.group().strip(" ,."), sentence
+
+
+def _capitalised_runs(text: str) -> Iterator[str]:
+    """Runs of capitalised words; a run joined by a connector also in its parts."""
+    for match in _RUN.finditer(text):
+        words = match.group().split()
+        while words and words[0].casefold() in _FUNCTION_WORDS:
+            words.pop(0)
+        run = _without_possessive(" ".join(words))
+        if not run:
+            continue
+        yield run
+        parts = _CONNECTOR_SPLIT.split(run)
+        if len(parts) > 1:
+            yield from (_without_possessive(part) for part in parts if part)
+
+
+def _without_possessive(text: str) -> str:
+    return re.sub(r"[’']s?$", "", text).strip(" .,;:'’")

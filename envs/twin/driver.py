@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A `PageDriver` that reads a site's HTML directly: links, GET forms, cookies, history, tabs.
+
+It follows the behaviours that `envs.site.Site` allows its pages, so an episode here runs through
+the same task, hazards, masks and observations as in Chromium, hundreds of times faster. Boxes and
+in-view flags are only makeshift, and there are no screenshots: ask Chromium for those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit
+
+from lxml import html
+
+from envs.actions import MAX_TABS
+from envs.dom import elements_from_dom, fold
+from envs.driver import Effect, InfraError, PageSnapshot
+from envs.site import PageRequest, Site
+from envs.twin.html_dom import dom_from_html, elements_by_ref, option_label, parse_html
+from envs.types import PageState, StopReason, Tab
+
+VIEWPORT = (1280, 720)
+MAX_REDIRECTS = 5
+MAX_CACHED_IMAGES = 4096
+
+
+@dataclass(kw_only=True, slots=True)
+class _Page:
+    """A loaded document and what was done to it."""
+
+    url: str
+    document: html.HtmlElement
+    values: dict[int, str] = field(default_factory=dict)
+    focused: int = -1
+    scroll_y_px: float = 0.0
+
+    def title(self) -> str:
+        return fold(self.document.findtext(".//title") or "")
+
+
+@dataclass(kw_only=True, slots=True)
+class _History:
+    """The pages of one tab; the last one is shown."""
+
+    pages: list[_Page] = field(default_factory=list)
+
+
+class TwinDriver:
+    """See the module's docstring."""
+
+    def __init__(self, *, max_elements: int) -> None:
+        self._max_elements = max_elements
+        self._site: Site | None = None
+        self._cookies: dict[str, dict[str, str]] = {}  # by host
+        self._image_ok: dict[str, bool] = {}
+        self._tabs: list[_History] = []
+        self._active = 0
+
+    async def start(self) -> None:
+        """Nothing to bring up."""
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    async def reset(self, site: Site) -> None:
+        """Forget everything and serve `site`."""
+        self._site = site
+        self._cookies = {}
+        self._image_ok = {}
+        self._tabs = [_History(pages=[_Page(url="about:blank", document=parse_html(b""))])]
+        self._active = 0
+
+    async def open(self, url: str) -> Effect:
+        """Load `url` in the active tab; the blank first page is not kept in the history."""
+        history = self._tabs[self._active]
+        if history.pages and history.pages[-1].url == "about:blank":
+            history.pages.pop()
+        return self._navigate(url)
+
+    async def snapshot(self, *, with_screenshot: bool) -> PageSnapshot:
+        """Read the active page."""
+        page = self._page
+        nodes, height_px = dom_from_html(page.document, values=page.values, focused=page.focused)
+        elements, is_truncated = elements_from_dom(
+            nodes,
+            base_url=page.url,
+            viewport=VIEWPORT,
+            scroll_y_px=page.scroll_y_px,
+            max_elements=self._max_elements,
+        )
+        return PageSnapshot(
+            url=page.url,
+            title=page.title(),
+            elements=elements,
+            is_truncated=is_truncated,
+            scroll_y_px=page.scroll_y_px,
+            page_height_px=height_px,
+            viewport=VIEWPORT,
+            tabs=tuple(
+                Tab(url=h.pages[-1].url, title=h.pages[-1].title(), active=i == self._active)
+                for i, h in enumerate(self._tabs)
+            ),
+            can_go_back=len(self._tabs[self._active].pages) > 1,
+            state=PageState.IDLE,
+            screenshot_jpeg=b"",
+            screenshot_scale=0.0,
+        )
+
+    async def click(self, node_ref: int) -> Effect:
+        """Follow a link, submit a form, dismiss a layer, or focus a field."""
+        element = self._element(node_ref)
+        if element is None:
+            return _still("target_gone")
+        dismissed = element.get("data-dismiss")
+        if dismissed:
+            return self._dismiss(element, dismissed)
+        if element.tag == "a" and element.get("href") is not None:
+            url = urljoin(self._page.url, element.get("href"))
+            if element.get("target") == "_blank":
+                return self._open_tab(url)
+            return self._navigate(url)
+        form = next(element.iterancestors("form"), None)
+        if form is not None and _submits(element):
+            return self._submit(form)
+        if element.tag in ("input", "textarea"):
+            self._page.focused = node_ref
+            if element.get("type") in ("checkbox", "radio"):
+                _toggle(element)
+        return _still("ok")
+
+    async def hover(self, node_ref: int) -> Effect:
+        """Pages of a `Site` have no hover behaviour that changes the document."""
+        return _still("ok" if self._element(node_ref) is not None else "target_gone")
+
+    async def type_text(self, node_ref: int, text: str) -> Effect:
+        """Focus the field and replace its content."""
+        if self._element(node_ref) is None:
+            return _still("target_gone")
+        self._page.focused = node_ref
+        self._page.values[node_ref] = text
+        return _still("ok")
+
+    async def clear(self, node_ref: int) -> Effect:
+        """Empty the field."""
+        return await self.type_text(node_ref, "")
+
+    async def select_option(self, node_ref: int, option: int) -> Effect:
+        """Choose an option of a select box."""
+        element = self._element(node_ref)
+        if element is None:
+            return _still("target_gone")
+        options = list(element.iter("option"))
+        if element.tag != "select" or option >= len(options):
+            return _still("not_selectable")
+        self._page.values[node_ref] = option_label(options[option])
+        return _still("ok")
+
+    async def press_enter(self) -> Effect:
+        """Submit the form of the focused field, or click the focused control."""
+        element = self._element(self._page.focused)
+        if element is None:
+            return _still("nothing_focused")
+        form = next(element.iterancestors("form"), None)
+        if element.tag == "input" and form is not None:
+            return self._submit(form)
+        return await self.click(self._page.focused)
+
+    async def scroll_by(self, dy_px: int) -> Effect:
+        """Scroll the page."""
+        page = self._page
+        _, height_px = dom_from_html(page.document, values={}, focused=-1)
+        furthest = max(0.0, height_px - VIEWPORT[1])
+        page.scroll_y_px = min(max(0.0, page.scroll_y_px + dy_px), furthest)
+        return _still("ok")
+
+    async def go_back(self) -> Effect:
+        """One step back in the active tab's history."""
+        pages = self._tabs[self._active].pages
+        if len(pages) < 2:
+            return _still("no_history")
+        pages.pop()
+        return self._arrived(pages[-1])
+
+    async def open_in_new_tab(self, node_ref: int) -> Effect:
+        """Open a link in a new tab and make it the active one."""
+        element = self._element(node_ref)
+        if element is None or element.get("href") is None:
+            return _still("target_gone")
+        return self._open_tab(urljoin(self._page.url, element.get("href")))
+
+    async def switch_tab(self, tab: int) -> Effect:
+        """Make a tab the active one."""
+        if not 0 <= tab < len(self._tabs):
+            return _still("no_such_tab")
+        self._active = tab
+        return self._arrived(self._page)
+
+    async def close_tab(self) -> Effect:
+        """Close the active tab; the one before it becomes active."""
+        if len(self._tabs) < 2:
+            return _still("last_tab")
+        del self._tabs[self._active]
+        self._active = max(0, self._active - 1)
+        return self._arrived(self._page)
+
+    async def wait(self, duration_ms: int) -> Effect:
+        """Pages of a `Site` do not change by themselves."""
+        return _still("ok")
+
+    # --- Documents ----------------------------------------------------------------------------
+
+    @property
+    def _page(self) -> _Page:
+        if not self._tabs:
+            raise InfraError(StopReason.INFRA_BROWSER, "expected reset() before any action")
+        return self._tabs[self._active].pages[-1]
+
+    def _element(self, node_ref: int) -> html.HtmlElement | None:
+        elements = elements_by_ref(self._page.document)
+        return elements[node_ref] if 0 <= node_ref < len(elements) else None
+
+    def _open_tab(self, url: str) -> Effect:
+        if len(self._tabs) >= MAX_TABS:
+            return _still("too_many_tabs")
+        self._tabs.append(_History())
+        self._active = len(self._tabs) - 1
+        return self._navigate(url)
+
+    def _navigate(self, url: str) -> Effect:
+        page = self._load(url)
+        self._tabs[self._active].pages.append(page)
+        return self._arrived(page)
+
+    def _load(self, url: str) -> _Page:
+        for _ in range(MAX_REDIRECTS):
+            status, location, body = self._fetch(url)
+            if status != 302:
+                return _Page(url=url, document=parse_html(body))
+            url = urljoin(url, location)
+        return _Page(url=url, document=parse_html(b"<title>Too many redirects</title>"))
+
+    def _fetch(self, url: str) -> tuple[int, str, bytes]:
+        assert self._site is not None
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if host not in self._site.hosts():
+            return 502, "", b"<title>Unreachable</title><h1>This site can't be reached</h1>"
+        response = self._site.respond(
+            PageRequest(
+                host=host,
+                path=unquote(parts.path) or "/",
+                query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+                cookies=dict(self._cookies.get(host, {})),
+            )
+        )
+        return response.status, response.location, response.body
+
+    def _arrived(self, page: _Page) -> Effect:
+        images = [urljoin(page.url, i.get("src", "")) for i in page.document.iter("img")]
+        return Effect(
+            reason="ok",
+            navigated=True,
+            settle_ms=0.0,
+            settled_by="navigation",
+            num_images=len(images),
+            num_images_failed=sum(not self._image_loads(url) for url in images),
+        )
+
+    def _image_loads(self, url: str) -> bool:
+        if url.startswith("data:"):
+            return True
+        if url not in self._image_ok:
+            if len(self._image_ok) >= MAX_CACHED_IMAGES:
+                self._image_ok.clear()
+            self._image_ok[url] = self._fetch(url)[0] == 200
+        return self._image_ok[url]
+
+    def _dismiss(self, element: html.HtmlElement, target: str) -> Effect:
+        page = self._page
+        cookie = element.get("data-cookie", "")
+        if "=" in cookie:
+            name, _, value = cookie.partition("=")
+            host = urlsplit(page.url).hostname or ""
+            self._cookies.setdefault(host, {})[name.strip()] = value.split(";")[0].strip()
+        layer = next((e for e in page.document.iter() if e.get("id") == target), None)
+        if layer is None or layer.getparent() is None:
+            return _still("target_gone")
+        self._remove(layer)
+        return _still("ok")
+
+    def _remove(self, layer: html.HtmlElement) -> None:
+        """Drop an element; fields keep their values although the rows behind it move up."""
+        page = self._page
+        before = elements_by_ref(page.document)
+        held = {id(before[ref]): value for ref, value in page.values.items()}
+        focused = before[page.focused] if page.focused >= 0 else None
+        layer.drop_tree()
+        elements = elements_by_ref(page.document)
+        after = {id(e): ref for ref, e in enumerate(elements)}
+        page.values = {after[key]: value for key, value in held.items() if key in after}
+        page.focused = after.get(id(focused), -1)
+
+    def _submit(self, form: html.HtmlElement) -> Effect:
+        page = self._page
+        # The list keeps the elements alive: `id` is only unique among living objects.
+        elements = elements_by_ref(page.document)
+        refs = {id(e): ref for ref, e in enumerate(elements)}
+        pairs: list[tuple[str, str]] = []
+        for control in form.iter("input", "select", "textarea"):
+            name = control.get("name")
+            if not name or (control.tag == "input" and _submits(control)):
+                continue
+            pairs.append((name, _sent_value(control, page.values.get(refs[id(control)]))))
+        target = urljoin(page.url, form.get("action") or page.url).split("?")[0]
+        return self._navigate(f"{target}?{urlencode(pairs)}")
+
+
+def _still(reason: str) -> Effect:
+    return Effect(reason=reason, navigated=False, settle_ms=0.0, settled_by="quiet")
+
+
+def _submits(element: html.HtmlElement) -> bool:
+    kind = element.get("type", "submit" if element.tag == "button" else "text")
+    return element.tag in ("button", "input") and kind in ("submit", "image")
+
+
+def _toggle(element: html.HtmlElement) -> None:
+    if "checked" in element.attrib:
+        del element.attrib["checked"]
+    else:
+        element.set("checked", "checked")
+
+
+def _sent_value(control: html.HtmlElement, typed: str | None) -> str:
+    """What a form sends for a control: an option's value, else the text in the field."""
+    if control.tag == "select":
+        options = list(control.iter("option"))
+        chosen = next((o for o in options if option_label(o) == typed), None)
+        chosen = chosen if chosen is not None else (options[0] if options else None)
+        return "" if chosen is None else chosen.get("value", option_label(chosen))
+    return typed if typed is not None else control.get("value", "")
