@@ -39,6 +39,8 @@ class RewardConfig:
     wrong_answer: float = 0.0  # below 0, agents learnt never to answer
 
     def __post_init__(self) -> None:
+        for layer in ("base", "nav", "semantic"):  # composed configs bring lists
+            object.__setattr__(self, layer, tuple(getattr(self, layer)))
         names = (*self.base, *self.nav, *self.semantic)
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
