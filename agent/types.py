@@ -63,6 +63,25 @@ class StepRecord:
     utilities: np.ndarray  # float16 [A] from the teacher; length 0 without one
     is_exogenous: bool  # reward 0 and not trained on
 
+    def num_bytes(self) -> int:
+        """Bytes of the arrays."""
+        inputs, mask = self.inputs, self.mask
+        arrays = (
+            inputs.state,
+            inputs.element,
+            inputs.span,
+            inputs.option,
+            inputs.tab,
+            mask.type,
+            mask.element,
+            mask.span,
+            mask.option,
+            mask.tab,
+            self.log_prob_by_head,
+            self.utilities,
+        )
+        return sum(array.nbytes for array in arrays)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trajectory:
@@ -79,23 +98,4 @@ class Trajectory:
 
     def num_bytes(self) -> int:
         """Bytes of the arrays; what queues and buffers are bounded by."""
-        return sum(_record_bytes(step) for step in self.steps)
-
-
-def _record_bytes(step: StepRecord) -> int:
-    inputs, mask = step.inputs, step.mask
-    arrays = (
-        inputs.state,
-        inputs.element,
-        inputs.span,
-        inputs.option,
-        inputs.tab,
-        mask.type,
-        mask.element,
-        mask.span,
-        mask.option,
-        mask.tab,
-        step.log_prob_by_head,
-        step.utilities,
-    )
-    return sum(array.nbytes for array in arrays)
+        return sum(step.num_bytes() for step in self.steps)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers gathered over the minibatches of one update."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+class Means:
+    """Means, maxima and totals by metric key."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[float, int]] = {}
+        self._plain: dict[str, float] = {}
+
+    def add(self, key: str, value: float, count: int = 1) -> None:
+        """Add `value`, the sum of `count` observations, to the mean of `key`."""
+        total, number = self._sums.get(key, (0.0, 0))
+        self._sums[key] = (total + value, number + count)
+
+    def add_tensor(self, key: str, values: Tensor) -> None:
+        """Add every entry of `values` to the mean of `key`."""
+        self.add(key, float(values.detach().sum()), values.numel())
+
+    def add_max(self, key: str, value: float) -> None:
+        """Keep the largest value of `key`."""
+        self._plain[key] = max(self._plain.get(key, value), float(value))
+
+    def add_total(self, key: str, value: float) -> None:
+        """Add to the total of `key`."""
+        self._plain[key] = self._plain.get(key, 0.0) + float(value)
+
+    def mean(self, key: str) -> float:
+        """The mean of `key` so far; NaN without observations."""
+        total, number = self._sums.get(key, (0.0, 0))
+        return total / number if number else float("nan")
+
+    def as_dict(self) -> dict[str, float]:
+        """Everything that has at least one observation."""
+        means = {key: self.mean(key) for key, (_, number) in self._sums.items() if number}
+        return {**means, **self._plain}
