@@ -92,8 +92,8 @@ def collate(
 
 
 def _pad(arrays: Sequence[np.ndarray], axis: int = 0) -> np.ndarray:
-    """Stack arrays that differ in the length of one axis, zero-filled."""
-    longest = max(array.shape[axis] for array in arrays)
+    """Stack arrays that differ in the length of one axis, zero-filled to at least one row."""
+    longest = max(1, *(array.shape[axis] for array in arrays))
     shape = list(arrays[0].shape)
     shape[axis] = longest
     padded = np.zeros((len(arrays), *shape), dtype=arrays[0].dtype)

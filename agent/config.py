@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of agents; composed into the run's config by `conf`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyConfig:
+    """Settings of the forager net."""
+
+    name: str = "forager"  # a name of `agent.registry.POLICIES`, or "module:function"
+    width: int = 64  # of every hidden layer
+
+    def __post_init__(self) -> None:
+        if self.width < 8:
+            raise ValueError(f"policy.width: expected >= 8, got {self.width}")

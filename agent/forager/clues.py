@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the question asks for, and which part of it a text or a chain of notes explains.
+
+A *clue* is a content word of the question. The *coverage* of a text is, per clue, how much its best
+word says of it. A note is one link of a *chain*: its page was reached because an earlier note names
+it, so it explains what both explain together. A chain that explains the whole question ends in the
+answer; a chain that does not names the thing to look for next.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent.forager.words import clue_words, similarities, tokens
+from envs.types import Note
+
+MAX_CLUES = 24
+MAX_CACHED_TEXTS = 20_000
+MAX_CACHED_QUESTIONS = 16
+
+_TITLE_SUFFIX = re.compile(r"\s+[-–—|·]\s+[^-–—|·]*$")
+_NUMBER_QUESTION = re.compile(
+    r"\b(how (many|much|old|tall|long|high)|number of|population|price|year|when|limit|threshold"
+    r"|amount|percentage|cost)\b"
+)
+_YEAR_QUESTION = re.compile(r"\b(year|when)\b")
+_YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
+
+
+def page_name(title: str) -> str:
+    """A page's title without the name of its site."""
+    return _TITLE_SUFFIX.sub("", title).strip() or title
+
+
+class Question:
+    """One question with caches; a pure function of its text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.folded = f" {' '.join(tokens(text))} "
+        self.clues = clue_words(text)[:MAX_CLUES] or tokens(text)[:1] or ["?"]
+        lower = text.lower()
+        self.wants_year = bool(_YEAR_QUESTION.search(lower))
+        self.wants_number = bool(_NUMBER_QUESTION.search(lower))
+        self._by_word: dict[str, np.ndarray] = {}
+        self._by_text: dict[str, np.ndarray] = {}
+
+    def coverage(self, text: str) -> np.ndarray:
+        """How much `text` says of each clue, float32 [clues] in [0, 1]."""
+        found = self._by_text.get(text)
+        if found is None:
+            found = self._cover(tokens(text))
+            if len(self._by_text) >= MAX_CACHED_TEXTS:
+                self._by_text.clear()
+            self._by_text[text] = found
+        return found
+
+    def _cover(self, words: Sequence[str]) -> np.ndarray:
+        if not words:
+            return np.zeros(len(self.clues), dtype=np.float32)
+        new = [w for w in dict.fromkeys(words) if w not in self._by_word]
+        if new:
+            self._by_word.update(zip(new, similarities(new, self.clues), strict=True))
+        return np.max([self._by_word[w] for w in words], axis=0)
+
+    def names(self, phrase: str) -> bool:
+        """Whether the question contains `phrase` as whole words."""
+        folded = " ".join(tokens(phrase))
+        return bool(folded) and f" {folded} " in self.folded
+
+
+@functools.lru_cache(maxsize=MAX_CACHED_QUESTIONS)
+def question_view(text: str) -> Question:
+    """The question with its caches."""
+    return Question(text)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chains:
+    """What the notes explain. N notes, C clues."""
+
+    coverage: np.ndarray  # float32 [N, C] of each note's chain, itself included
+    names: tuple[str, ...]  # [N] folded page names of the notes
+    folded: tuple[str, ...]  # [N] folded texts, with a blank at both ends
+    open: np.ndarray  # float32 [C], 1 - the best coverage over all notes
+
+    def best(self) -> float:
+        """Mean coverage of the best chain; 0 without notes."""
+        return float(self.coverage.mean(axis=1).max()) if len(self.coverage) else 0.0
+
+    def leading_to(self, name: str) -> np.ndarray:
+        """Coverage of the best chain whose last note names `name`, float32 [C]; 0 if none does."""
+        folded = " ".join(tokens(name))
+        rows = [i for i, text in enumerate(self.folded) if folded and f" {folded} " in text]
+        rows = [i for i in rows if self.names[i] != folded]
+        if not rows:
+            return np.zeros_like(self.open)
+        return self.coverage[max(rows, key=lambda i: float(self.coverage[i].sum()))]
+
+
+def chains_of(question: Question, notes: Sequence[Note]) -> Chains:
+    """Chains of all notes, oldest first, so that a note can only continue an earlier one."""
+    num_clues = len(question.clues)
+    chains = Chains(
+        coverage=np.zeros((0, num_clues), dtype=np.float32),
+        names=(),
+        folded=(),
+        open=np.ones(num_clues, dtype=np.float32),
+    )
+    for note in notes:
+        name = page_name(note.title)
+        coverage = np.maximum.reduce(
+            [question.coverage(note.text), question.coverage(name), chains.leading_to(name)]
+        )
+        chains = Chains(
+            coverage=np.concatenate([chains.coverage, coverage[None]]),
+            names=(*chains.names, " ".join(tokens(name))),
+            folded=(*chains.folded, f" {' '.join(tokens(note.text))} "),
+            open=np.minimum(chains.open, 1.0 - coverage),
+        )
+    return chains
+
+
+def type_fit(question: Question, text: str) -> float:
+    """Whether `text` is of the kind asked for: 1 fits, -1 does not, 0 between."""
+    has_digit = any(c.isdigit() for c in text)
+    if question.wants_year:
+        return 1.0 if _YEAR.fullmatch(text.strip()) else (-0.5 if has_digit else -1.0)
+    if question.wants_number:
+        return 1.0 if has_digit else -1.0
+    return -1.0 if has_digit else 1.0 if text[:1].isupper() else 0.0

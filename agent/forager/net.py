@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forager network: gated streams, type-conditioned pointers over elements, spans and options.
+
+Shape letters: B states, K action types, E elements, S spans, O options, T tabs, A legal actions,
+D width. No BatchNorm and no dropout, so that actor and learner agree on log-probabilities.
+
+Streams: `page` (what is on the page and how it matches) and `intent` (what was asked and queried).
+A softmax gate mixes them; a further stream is one more row of `_STREAMS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from agent.config import PolicyConfig
+from agent.forager.features import OPTION_COLUMNS, TAB_COLUMNS, feature_sizes
+from agent.policy import MASKED_LOG_PROB, PolicyBatch, PolicyOutput
+from envs.actions import ACTION_SPECS, NUM_TYPES, WAIT_CHOICES_MS, Head
+
+_STREAMS = ("page", "intent")
+
+
+def build_forager_net(config: PolicyConfig) -> nn.Module:
+    """The network for the features of `agent.forager.features`."""
+    sizes = feature_sizes()
+    return ForagerNet(
+        num_state=sizes.state,
+        num_element=sizes.element,
+        num_span=sizes.span,
+        width=config.width,
+    )
+
+
+class ForagerNet(nn.Module):
+    """`PolicyBatch` -> `PolicyOutput`. Uniform over types and over arguments at initialisation."""
+
+    def __init__(self, *, num_state: int, num_element: int, num_span: int, width: int) -> None:
+        super().__init__()
+        self.element_encoder = _mlp(num_element, width, width)
+        self.span_encoder = _mlp(num_span, width, width)
+        self.page_stream = _mlp(num_state + 2 * width, width, width)
+        self.intent_stream = _mlp(num_state + 2 * width, width, width)
+        self.gate = nn.Linear(num_state + 4 * width, len(_STREAMS))
+        self.element_pointer = _Pointer(num_element, width, NUM_TYPES)
+        self.span_pointer = _Pointer(num_span, width, NUM_TYPES)
+        self.option_pointer = _Pointer(len(OPTION_COLUMNS), width, 1)
+        self.tab_pointer = _Pointer(len(TAB_COLUMNS), width, 1)
+        self.wait_head = _zero(nn.Linear(width, len(WAIT_CHOICES_MS)))
+        self.type_hidden = nn.Sequential(nn.Linear(width, width), nn.ReLU())
+        self.type_head = _zero(nn.Linear(width, NUM_TYPES))
+        # How much the best argument of a type speaks for the type itself.
+        self.type_from_arguments = nn.Parameter(torch.zeros(NUM_TYPES))
+
+    def forward(self, batch: PolicyBatch) -> PolicyOutput:
+        """Log-probabilities of every legal action."""
+        element = self.element_encoder(batch.element)  # [B, E, D]
+        span = self.span_encoder(batch.span)  # [B, S, D]
+        hidden = self._fuse(batch, element, span)  # [B, D]
+        score_element = self.element_pointer(hidden, element, batch.element)  # [B, K, E]
+        score_span = self.span_pointer(hidden, span, batch.span)  # [B, K, S]
+        log_element = _masked_log_softmax(score_element, batch.element_mask)
+        log_span = _masked_log_softmax(score_span, batch.span_mask)
+        evidence = _peak(score_element, batch.element_mask) + _peak(score_span, batch.span_mask)
+        type_logits = self.type_head(self.type_hidden(hidden)) + self.type_from_arguments * evidence
+        log_type = _masked_log_softmax(type_logits, batch.type_mask)  # [B, K]
+        return self._assemble(batch, hidden, log_type, log_element, log_span)
+
+    def _fuse(self, batch: PolicyBatch, element: Tensor, span: Tensor) -> Tensor:
+        """Gated mixture of the streams, [B, D]."""
+        exists = batch.element_mask.any(dim=1)  # [B, E]; what no action can use is not pooled
+        usable_span = batch.span_mask.any(dim=1)  # [B, S]
+        element_pool = torch.cat([_mean(element, exists), _max(element, exists)], dim=-1)
+        span_pool = torch.cat([_mean(span, usable_span), _max(span, usable_span)], dim=-1)
+        streams = torch.stack(
+            [
+                self.page_stream(torch.cat([batch.state, element_pool], dim=-1)),
+                self.intent_stream(torch.cat([batch.state, span_pool], dim=-1)),
+            ],
+            dim=1,
+        )  # [B, streams, D]
+        gate = self.gate(torch.cat([batch.state, element_pool, span_pool], dim=-1)).softmax(dim=-1)
+        return torch.tanh((gate[..., None] * streams).sum(dim=1))
+
+    def _assemble(
+        self,
+        batch: PolicyBatch,
+        hidden: Tensor,
+        log_type: Tensor,
+        log_element: Tensor,
+        log_span: Tensor,
+    ) -> PolicyOutput:
+        """Gather each legal action's heads, [B, A, 3]."""
+        kind = batch.flat_type
+        rows = torch.arange(len(batch), device=kind.device)[:, None].expand_as(kind)
+        element = batch.flat_element.clamp(min=0)
+        argument = batch.flat_argument.clamp(min=0)
+        first = torch.zeros_like(kind, dtype=log_type.dtype)
+        second = torch.zeros_like(first)
+
+        def of(types: Iterable[int]) -> Tensor:
+            listed = torch.tensor(sorted(types), device=kind.device)
+            return torch.isin(kind, listed) & batch.flat_mask
+
+        with_element = of(_types_with(Head.ELEMENT))
+        first = torch.where(with_element, log_element[rows, kind, element], first)
+        chosen_span = log_span[rows, kind, argument.clamp(max=log_span.shape[2] - 1)]
+        span_second = of(_types_with(Head.SPAN) & _types_with(Head.ELEMENT))
+        second = torch.where(span_second, chosen_span, second)
+        first = torch.where(
+            of(_types_with(Head.SPAN) - _types_with(Head.ELEMENT)), chosen_span, first
+        )
+        log_tab = _masked_log_softmax(
+            self.tab_pointer(hidden, None, batch.tab)[:, 0], batch.tab_mask
+        )
+        first = torch.where(
+            of(_types_with(Head.TAB)),
+            log_tab[rows, argument.clamp(max=log_tab.shape[1] - 1)],
+            first,
+        )
+        log_wait = self.wait_head(hidden).log_softmax(dim=-1)
+        first = torch.where(
+            of(_types_with(Head.WAIT)),
+            log_wait[rows, argument.clamp(max=log_wait.shape[1] - 1)],
+            first,
+        )
+        if batch.option.shape[1]:
+            log_option = self._log_option(batch, hidden)  # [B, E, O]
+            last = log_option.shape[2] - 1
+            second = torch.where(
+                of(_types_with(Head.OPTION)),
+                log_option[rows, element, argument.clamp(max=last)],
+                second,
+            )
+        zero = torch.where(batch.flat_mask, log_type[rows, kind], torch.zeros_like(first))
+        heads = torch.stack([zero, first, second], dim=-1)
+        total = heads.sum(dim=-1).masked_fill(~batch.flat_mask, MASKED_LOG_PROB)
+        return PolicyOutput(log_type=log_type, log_heads=heads, log_action=total)
+
+    def _log_option(self, batch: PolicyBatch, hidden: Tensor) -> Tensor:
+        size, elements, options, _ = batch.option.shape
+        flat = batch.option.reshape(size, elements * options, -1)
+        score = self.option_pointer(hidden, None, flat)[:, 0].reshape(size, elements, options)
+        return _masked_log_softmax(score, batch.option_mask)
+
+
+class _Pointer(nn.Module):
+    """Scores N candidates for each of `kinds` uses, zero at initialisation.
+
+    score = q_k(h) . e_i / sqrt(D) + w_k . f_i + (W_k h) . f_i: a dot product with the encoded
+    candidate, a fixed and a state-dependent linear reading of its match features.
+    """
+
+    def __init__(self, num_features: int, width: int, kinds: int) -> None:
+        super().__init__()
+        self.kinds = kinds
+        self.width = width
+        self.query = _zero(nn.Linear(width, kinds * width))
+        self.fixed = nn.Parameter(torch.zeros(kinds, num_features))
+        self.conditioned = _zero(nn.Linear(width, kinds * num_features))
+
+    def forward(self, hidden: Tensor, encoded: Tensor | None, features: Tensor) -> Tensor:
+        """[B, kinds, N] from hidden [B, D], encoded [B, N, D] or None, features [B, N, F]."""
+        size = hidden.shape[0]
+        weights = self.fixed + self.conditioned(hidden).reshape(size, self.kinds, -1)
+        score = weights @ features.transpose(1, 2)
+        if encoded is not None:
+            query = self.query(hidden).reshape(size, self.kinds, self.width)
+            score = score + query @ encoded.transpose(1, 2) / self.width**0.5
+        return score
+
+
+def _types_with(head: Head) -> frozenset[int]:
+    return frozenset(i for i, spec in enumerate(ACTION_SPECS) if head in spec.heads)
+
+
+def _mlp(inputs: int, width: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, outputs))
+
+
+def _zero(layer: nn.Linear) -> nn.Linear:
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def _masked_log_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Log-softmax over the last axis; MASKED_LOG_PROB where masked, also if all are masked."""
+    log_probs = scores.masked_fill(~mask, MASKED_LOG_PROB).log_softmax(dim=-1)
+    return log_probs.masked_fill(~mask, MASKED_LOG_PROB)
+
+
+def _peak(scores: Tensor, mask: Tensor) -> Tensor:
+    """Mean-normalised log-sum-exp over legal candidates [B, K]; 0 where a type has none."""
+    count = mask.sum(dim=-1)
+    peak = scores.masked_fill(~mask, MASKED_LOG_PROB).logsumexp(dim=-1)
+    return torch.where(count > 0, peak - count.clamp(min=1).log(), torch.zeros_like(peak))
+
+
+def _mean(rows: Tensor, mask: Tensor) -> Tensor:
+    weight = mask[..., None].to(rows.dtype)
+    return (rows * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=1.0)
+
+
+def _max(rows: Tensor, mask: Tensor) -> Tensor:
+    best = rows.masked_fill(~mask[..., None], MASKED_LOG_PROB).amax(dim=1)
+    return torch.where(mask.any(dim=1)[:, None], best, torch.zeros_like(best))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several features share at one observation, and the small text questions they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent.forager.clues import Chains, Question, chains_of, page_name, question_view
+from agent.forager.words import tokens
+from envs.types import Observation, Role
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scene:
+    """What several features share at one observation."""
+
+    observation: Observation
+    question: Question
+    chains: Chains
+    here: str  # page name
+    here_folded: str
+    here_coverage: np.ndarray  # [C] of the page name and of the chain that leads to it
+    query: str  # last sent query, folded
+    typed: str  # text in the first filled field, folded
+    queried: frozenset[str]  # every sent query, folded
+
+    def share_open(self, coverage: np.ndarray) -> float:
+        """How much of the still open part of the question `coverage` explains, in [0, 1]."""
+        weight = float(self.chains.open.sum())
+        return float((coverage * self.chains.open).sum()) / weight if weight > 1e-6 else 0.0
+
+    def gain(self, coverage: np.ndarray) -> float:
+        """Mean coverage beyond the best chain of the notes."""
+        return float(coverage.mean()) - self.chains.best()
+
+
+def scene_of(observation: Observation) -> Scene:
+    """Everything that one observation's features start from."""
+    question = question_view(observation.question)
+    chains = chains_of(question, observation.notes)
+    here = page_name(observation.title)
+    queries = [folded_text(q.text) for q in observation.queries]
+    return Scene(
+        observation=observation,
+        question=question,
+        chains=chains,
+        here=here,
+        here_folded=folded_text(here),
+        here_coverage=np.maximum(question.coverage(here), chains.leading_to(here)),
+        query=queries[-1] if queries else "",
+        typed=folded_text(next((v for v in observation.elements.value if v), "")),
+        queried=frozenset(queries),
+    )
+
+
+def folded_text(text: str) -> str:
+    """Lower-case tokens joined by single blanks."""
+    return " ".join(tokens(text))
+
+
+def row_value(text: str) -> str:
+    """What stands behind the colon of a "Header: value" row, else the text itself."""
+    header, colon, value = text.partition(": ")
+    return value if colon and len(header.split()) <= 6 else text
+
+
+def in_any(folded: str, texts: Sequence[str]) -> bool:
+    """Whether one of `texts` (with blanks at both ends) contains `folded` as whole words."""
+    return bool(folded) and any(f" {folded} " in text for text in texts)
+
+
+def share_in(folded: str, text: str) -> float:
+    """Share of the words of `folded` that occur in `text` (with blanks at both ends)."""
+    words = folded.split()
+    return sum(f" {w} " in text for w in words) / len(words) if words else 0.0
+
+
+def link_texts_of(observation: Observation) -> frozenset[str]:
+    """Folded texts of all links on the page."""
+    table = observation.elements
+    return frozenset(
+        folded_text(t) for t, r in zip(table.text, table.role, strict=True) if r == Role.LINK
+    )

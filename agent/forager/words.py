@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words, and how much one word says of another: equal, of one stem, or near in static vectors.
+
+The vectors are those of the `wordllama` package (256 numbers a token, frozen, read from the wheel).
+A word and its inflections are often further apart there than unrelated words ("employs" and
+"employer": cosine 0.1), so a common stem counts on its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+STEM_SIMILARITY = 0.8
+# Below this a cosine between two static word vectors is noise.
+COSINE_FLOOR = 0.3
+MIN_STEM_CHARS = 4
+MIN_STEM_SHARE = 0.6  # of the longer word
+
+_TOKEN = re.compile(r"\d[\d,.]*\d|\w+")
+_POSSESSIVE = re.compile(r"[’']s?\b")
+
+# Words that carry no clue about what is asked.
+FUNCTION_WORDS = frozenset(
+    """
+    a an and are as at be been by can could did do does for from had has have he her his how if in
+    into is it its many much name of on or please she tell that the their there these they this to
+    was were what when where which who whom whose why will with would you your according find give
+    """.split()
+)
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case words and numbers; "48,210" is one token."""
+    return [t.replace(",", "") for t in _TOKEN.findall(_POSSESSIVE.sub("", text.lower()))]
+
+
+def clue_words(question: str) -> list[str]:
+    """The question's content words in order, each once."""
+    return list(dict.fromkeys(t for t in tokens(question) if t not in FUNCTION_WORDS))
+
+
+def shares_stem(first: str, second: str) -> bool:
+    """Whether two words have a long common beginning."""
+    longest = max(len(first), len(second))
+    needed = max(MIN_STEM_CHARS, math.ceil(MIN_STEM_SHARE * longest))
+    return first[:needed] == second[:needed] and min(len(first), len(second)) >= needed
+
+
+@functools.lru_cache(maxsize=1)
+def _vectors() -> object:
+    import wordllama
+
+    package = Path(wordllama.__file__).parent
+    # `cache_dir` is the package itself, so that nothing is looked for on a hub.
+    return wordllama.WordLlama.load(cache_dir=package, disable_download=True)
+
+
+@functools.lru_cache(maxsize=65536)
+def _vector(word: str) -> np.ndarray:
+    return np.asarray(_vectors().embed([word], norm=True)[0], dtype=np.float32)  # type: ignore[attr-defined]
+
+
+def word_vectors(words: Sequence[str]) -> np.ndarray:
+    """Unit vectors, float32 [len(words), 256]."""
+    return np.stack([_vector(w) for w in words]) if words else np.zeros((0, 256), np.float32)
+
+
+def similarities(words: Sequence[str], clues: Sequence[str]) -> np.ndarray:
+    """How much each word says of each clue, float32 [words, clues] in [0, 1]."""
+    cosine = word_vectors(words) @ word_vectors(clues).T
+    result = np.where(cosine >= COSINE_FLOOR, np.minimum(cosine, STEM_SIMILARITY), 0.0)
+    for row, word in enumerate(words):
+        for column, clue in enumerate(clues):
+            if word == clue:
+                result[row, column] = 1.0
+            elif word.isalpha() and shares_stem(word, clue):
+                result[row, column] = max(STEM_SIMILARITY, result[row, column])
+            elif not (word.isalpha() and clue.isalpha()):
+                result[row, column] = 0.0  # vectors of different numbers are alike
+    return result.astype(np.float32)

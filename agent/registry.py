@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of agents and policies to what builds them; see `envs.registry.resolve`."""
+
+from __future__ import annotations
+
+POLICIES: dict[str, str] = {
+    "forager": "agent.forager.net:build_forager_net",
+}
+AGENTS: dict[str, str] = {
+    "oracle": "agent.scripted.oracle:OracleAgent",
+    "random": "agent.scripted.random_agent:RandomAgent",
+    "bm25_first_hit": "agent.scripted.bm25_first_hit:Bm25FirstHitAgent",
+    "wanderer": "agent.scripted.wanderer:WandererAgent",
+}
