@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers gathered over the minibatches of one update."""
+"""Numbers gathered over the samples and minibatches of one update; no torch needed to import it."""
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Means:

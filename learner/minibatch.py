@@ -15,22 +15,8 @@ from torch import Tensor
 
 from agent.policy import PolicyBatch, collate
 from agent.types import StepRecord
+from learner.credit import Sample
 from learner.objective import Distribution, Legal
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sample:
-    """One step, with what the learner worked out about it."""
-
-    record: StepRecord
-    advantage: float
-    in_outcome: bool  # whether it carries policy-gradient loss
-    is_current: bool  # whether the learner's present weights took it
-
-
-def replayed_sample(record: StepRecord) -> Sample:
-    """A step from the reservoir: it carries no policy-gradient loss again."""
-    return Sample(record=record, advantage=0.0, in_outcome=False, is_current=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

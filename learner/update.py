@@ -21,23 +21,12 @@ from agent.policy import PolicyBatch
 from envs.actions import ACTION_SPECS
 from envs.types import LAYERS
 from learner import objective
-from learner.config import LearnerConfig
+from learner.config import LearnerConfig, ReplayConfig
+from learner.credit import Batch, CreditAssigner, Sample, replayed_sample
 from learner.metrics import Means
-from learner.minibatch import (
-    Anchors,
-    Minibatch,
-    Sample,
-    build_minibatch,
-    replayed_sample,
-)
+from learner.minibatch import Anchors, Minibatch, build_minibatch
 from learner.objective import Distribution, KLController
 from learner.reservoir import StepReservoir
-from learner.returns import (
-    LayerScales,
-    advantages,
-    discounted_returns,
-    leave_one_out_deviations,
-)
 from learner.types import Group
 
 
@@ -49,14 +38,6 @@ class UpdateReport:
     metrics: Mapping[str, float]  # keys `area/name_unit`
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Batch:
-    """The steps of one learner batch."""
-
-    samples: list[Sample]
-    steps_per_unit: float  # steps / (episodes * running mean length); scales L_out's denominator
-
-
 class Learner:
     """Trains `policy`, a module that satisfies `agent.policy.Policy`, in place.
 
@@ -64,22 +45,21 @@ class Learner:
     """
 
     def __init__(
-        self, policy: nn.Module, config: LearnerConfig, *, max_lag: int = 8, seed: int | None = None
+        self,
+        policy: nn.Module,
+        config: LearnerConfig,
+        *,
+        seed: int,
+        max_lag: int = ReplayConfig.max_lag,
     ) -> None:
         self._config = config
-        self._max_lag = max_lag
         self._policy = policy.to(config.device)
         self._reference = copy.deepcopy(self._policy).requires_grad_(False)
         self._optimizer = torch.optim.Adam(self._policy.parameters(), lr=config.learning_rate)
-        self._scales = LayerScales(
-            len(LAYERS),
-            decay=config.objective.scale_decay,
-            min_scale=config.objective.min_scale,
-        )
-        self._mean_steps = 0.0  # running mean episode length; 0 before the first batch
+        self._credit = CreditAssigner(config.objective, max_lag=max_lag)
         self._controller = KLController(config.objective)
         self._reservoir = StepReservoir(config.reservoir_bytes)
-        self._rng = np.random.default_rng(config.seed if seed is None else seed)
+        self._rng = np.random.default_rng(seed)
         self._multipliers = torch.tensor(
             [spec.kl_multiplier for spec in ACTION_SPECS], device=config.device
         )
@@ -98,7 +78,7 @@ class Learner:
         """
         means = Means()
         rate = self._set_learning_rate(progress)
-        batch = self._prepare(groups, means)
+        batch = self._credit.assign(groups, policy_version=self._version, means=means)
         self._train_on_fresh(batch, means)
         for sample in batch.samples:
             if len(sample.record.utilities):
@@ -107,6 +87,7 @@ class Learner:
         self._move_reference()
         self._controller.update(means.mean("learner/kl_reference_nats"))
         self._version += 1
+        square_mean = means.mean("learner/importance_square_mean")
         metrics = {
             **means.as_dict(),
             "learner/kl_weight": self._controller.weight,
@@ -114,60 +95,14 @@ class Learner:
             "learner/reservoir_steps": float(len(self._reservoir)),
             "learner/reservoir_mb": self._reservoir.num_bytes / 1e6,
         }
-        for layer, scale in zip(LAYERS, self._scales.scales, strict=True):
+        if square_mean > 0:  # effective sample size of the importance ratios, over their number
+            share = means.mean("learner/importance_mean") ** 2 / square_mean
+            metrics["learner/effective_sample_share"] = share
+        for layer, scale in zip(LAYERS, self._credit.scales, strict=True):
             metrics[f"learner/scale_{layer}"] = float(scale)
         return UpdateReport(policy_version=self._version, metrics=metrics)
 
-    # --- From groups to minibatches --------------------------------------------------------------
-
-    def _prepare(self, groups: Sequence[Group], means: Means) -> _Batch:
-        """Advantages and masks of every step of the batch."""
-        if not any(member.trajectory.steps for group in groups for member in group.members):
-            raise ValueError("Learner.update: expected groups with steps, got none")
-        config = self._config.objective
-        deviations = [
-            leave_one_out_deviations(
-                [discounted_returns(m.score.rewards, config.discounts) for m in group.members]
-            )
-            for group in groups
-        ]
-        self._scales.update(deviations)
-        samples: list[Sample] = []
-        for group, of_group in zip(groups, deviations, strict=True):
-            for member, deviation in zip(group.members, of_group, strict=True):
-                advantage = advantages(
-                    deviation,
-                    layer_weights=member.trajectory.layer_weights,
-                    scales=self._scales.scales,
-                    max_advantage=config.max_advantage,
-                )
-                for step, value in zip(member.trajectory.steps, advantage, strict=True):
-                    is_stale = self._version - step.policy_version > self._max_lag
-                    samples.append(
-                        Sample(
-                            record=step,
-                            advantage=float(value),
-                            in_outcome=not (is_stale or step.is_exogenous),
-                            is_current=step.policy_version == self._version,
-                        )
-                    )
-        self._count(samples, means)
-        num_episodes = sum(len(group.members) for group in groups)
-        mean_steps = len(samples) / num_episodes
-        decay = config.scale_decay if self._mean_steps else 0.0
-        self._mean_steps = decay * self._mean_steps + (1 - decay) * mean_steps
-        means.add_total("learner/episodes", num_episodes)
-        return _Batch(samples=samples, steps_per_unit=mean_steps / self._mean_steps)
-
-    def _count(self, samples: Sequence[Sample], means: Means) -> None:
-        for sample in samples:
-            lag = self._version - sample.record.policy_version
-            means.add("learner/lag_mean_versions", lag)
-            means.add_max("learner/lag_max_versions", lag)
-            means.add_total("learner/steps", 1)
-            means.add_total("learner/steps_stale", lag > self._max_lag)
-            means.add_total("learner/steps_exogenous", sample.record.is_exogenous)
-            means.add("learner/advantage_mean_abs", abs(sample.advantage))
+    # --- Training --------------------------------------------------------------------------------
 
     def _minibatches(self, samples: Sequence[Sample]) -> list[Minibatch]:
         """A random partition into minibatches of about equal size; padded once for all epochs."""
@@ -178,9 +113,7 @@ class Learner:
             for part in np.array_split(order, count)
         ]
 
-    # --- Training --------------------------------------------------------------------------------
-
-    def _train_on_fresh(self, batch: _Batch, means: Means) -> None:
+    def _train_on_fresh(self, batch: Batch, means: Means) -> None:
         minibatches = self._minibatches(batch.samples)
         anchors = [self._anchor(minibatch, means) for minibatch in minibatches]
         for _ in range(self._config.epochs):
@@ -227,7 +160,7 @@ class Learner:
         output: Distribution,
         minibatch: Minibatch,
         anchor: Anchors,
-        batch: _Batch,
+        batch: Batch,
         means: Means,
     ) -> Tensor:
         """Weighted L_out of one minibatch; the minibatches of an epoch average to
@@ -336,8 +269,7 @@ class Learner:
             "policy": copy.deepcopy(self._policy.state_dict()),
             "reference": copy.deepcopy(self._reference.state_dict()),
             "optimizer": copy.deepcopy(self._optimizer.state_dict()),
-            "scales": self._scales.state_dict(),
-            "mean_steps": self._mean_steps,
+            "credit": self._credit.state_dict(),
             "controller": self._controller.state_dict(),
             "reservoir": self._reservoir.state_dict(),
             "rng": self._rng.bit_generator.state,
@@ -349,8 +281,7 @@ class Learner:
         self._policy.load_state_dict(state["policy"])
         self._reference.load_state_dict(state["reference"])
         self._optimizer.load_state_dict(copy.deepcopy(state["optimizer"]))
-        self._scales.load_state_dict(state["scales"])
-        self._mean_steps = state["mean_steps"]
+        self._credit.load_state_dict(state["credit"])
         self._controller.load_state_dict(state["controller"])
         self._reservoir.load_state_dict(state["reservoir"])
         self._rng.bit_generator.state = state["rng"]

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model checkpoints: a folder with `weights.npz` and `manifest.json`, complete or not there at all.
+
+The folder is written under a hidden name beside its place, the manifest last, everything is synced
+to disk, and a rename puts it there. Nothing in it is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from envs.actions import ACTION_SPECS
+
+FORMAT_VERSION = 1
+_MANIFEST = "manifest.json"
+_WEIGHTS = "weights.npz"
+
+
+class CheckpointError(ValueError):
+    """The folder is not a whole, undamaged checkpoint that this version can read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpoint:
+    """A policy as it was saved."""
+
+    policy_name: str  # as registered, or "module:Class"
+    policy_config: Mapping[str, Any]  # plain values that rebuild the policy
+    action_names: tuple[str, ...]  # the action types that the weights know, in their order
+    policy_version: int
+    weights: Mapping[str, np.ndarray]
+
+
+def save_checkpoint(
+    folder: Path,
+    *,
+    policy_name: str,
+    policy_config: Mapping[str, Any],
+    policy_version: int,
+    weights: Mapping[str, np.ndarray],
+) -> None:
+    """Write a checkpoint at `folder`, which must not exist yet.
+
+    `policy_config` must be plain JSON values. Raises `FileExistsError`, or `OSError` when the disk
+    fails; then nothing is at `folder`.
+    """
+    if folder.exists():
+        raise FileExistsError(f"checkpoint: expected a new folder, got {folder}, which exists")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = folder.parent / f".{folder.name}.partial-{os.getpid()}"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        with open(partial / _WEIGHTS, "wb") as file:
+            # savez wants names as keywords, so that they must not clash with its own parameters.
+            np.savez(file, **{f"w/{name}": value for name, value in weights.items()})  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "policy_name": policy_name,
+            "policy_config": dict(policy_config),
+            "action_names": [spec.name for spec in ACTION_SPECS],
+            "policy_version": policy_version,
+            "sha256": {_WEIGHTS: _sha256(partial / _WEIGHTS)},
+        }
+        with open(partial / _MANIFEST, "w", encoding="utf-8") as file:
+            json.dump(manifest, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        _sync_folder(partial)
+        os.rename(partial, folder)
+        _sync_folder(folder.parent)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def load_checkpoint(folder: Path) -> Checkpoint:
+    """Read and verify a checkpoint; `CheckpointError` says what is wrong with it."""
+    manifest = _read_manifest(folder)
+    for name, expected in manifest["sha256"].items():
+        path = folder / name
+        got = _sha256(path) if path.is_file() else "no file"
+        if got != expected:
+            raise CheckpointError(
+                f"{path}: expected sha256 {expected}, got {got}; the file is damaged, use another "
+                "checkpoint"
+            )
+    with np.load(folder / _WEIGHTS, allow_pickle=False) as archive:
+        weights = {name.removeprefix("w/"): archive[name] for name in archive.files}
+    return Checkpoint(
+        policy_name=manifest["policy_name"],
+        policy_config=manifest["policy_config"],
+        action_names=tuple(manifest["action_names"]),
+        policy_version=manifest["policy_version"],
+        weights=weights,
+    )
+
+
+def newest_checkpoint(parent: Path) -> Path | None:
+    """The checkpoint in `parent` with the highest policy version; None without any.
+
+    Hidden folders and folders without a manifest never became checkpoints and are passed over; a
+    damaged manifest raises `CheckpointError`.
+    """
+    best: tuple[int, str] | None = None
+    for folder in parent.iterdir() if parent.is_dir() else ():
+        if folder.name.startswith(".") or not (folder / _MANIFEST).is_file():
+            continue
+        entry = (int(_read_manifest(folder)["policy_version"]), folder.name)
+        best = entry if best is None else max(best, entry)
+    return parent / best[1] if best else None
+
+
+def fit_weights(
+    checkpoint: Checkpoint, template: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The checkpoint's weights in the shapes of `template`, a fresh policy's weights.
+
+    A checkpoint from before an action type existed has shorter type axes. Their rows are matched
+    by the types' names; types that the checkpoint does not know keep the template's values.
+    Raises `CheckpointError` for any other difference.
+    """
+    if checkpoint.weights.keys() != template.keys():
+        differing = sorted(checkpoint.weights.keys() ^ template.keys())
+        raise CheckpointError(
+            f"weights: expected the policy's arrays, got a difference in {differing}; load it with "
+            "the policy that it was saved from"
+        )
+    known = tuple(spec.name for spec in ACTION_SPECS)
+    in_order = [name for name in known if name in checkpoint.action_names]
+    if in_order != list(checkpoint.action_names):
+        raise CheckpointError(
+            f"action types: expected some of {list(known)} in this order, got "
+            f"{list(checkpoint.action_names)}; load it with the version that saved it"
+        )
+    rows = np.array([known.index(name) for name in in_order])
+    return {
+        name: _fit(name, checkpoint.weights[name], fresh, rows, len(known))
+        for name, fresh in template.items()
+    }
+
+
+def _fit(
+    name: str, saved: np.ndarray, fresh: np.ndarray, rows: np.ndarray, num_types: int
+) -> np.ndarray:
+    """`saved`, with the axis that differs from `fresh` spread to `rows` of `num_types`."""
+    if saved.shape == fresh.shape:
+        return saved.copy()
+    different = [n != m for n, m in zip(saved.shape, fresh.shape, strict=False)]
+    axis = different.index(True) if saved.ndim == fresh.ndim and sum(different) == 1 else None
+    if axis is None or (saved.shape[axis], fresh.shape[axis]) != (len(rows), num_types):
+        raise CheckpointError(
+            f"{name}: expected shape {fresh.shape}, or one axis of {len(rows)} in place of "
+            f"{num_types} action types, got {saved.shape}; load it with the version that saved it"
+        )
+    fitted = np.moveaxis(fresh.copy(), axis, 0)
+    fitted[rows] = np.moveaxis(saved, axis, 0)
+    return np.moveaxis(fitted, 0, axis)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / _MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"{path}: expected a checkpoint's manifest, got none that can be read ({error})"
+        ) from error
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if version != FORMAT_VERSION:
+        raise CheckpointError(f"{path}: expected format_version {FORMAT_VERSION}, got {version}")
+    return manifest
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From scored groups to training samples: which step gets which advantage, and which gets none.
+
+No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from agent.types import StepRecord
+from envs.types import LAYERS
+from learner.config import ObjectiveConfig
+from learner.metrics import Means
+from learner.returns import (
+    LayerScales,
+    advantages,
+    discounted_returns,
+    leave_one_out_deviations,
+)
+from learner.types import Group
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """One step, with what the learner worked out about it."""
+
+    record: StepRecord
+    advantage: float
+    in_outcome: bool  # whether it carries policy-gradient loss
+    is_current: bool  # whether the learner's present weights took it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """The steps of one learner batch."""
+
+    samples: list[Sample]
+    steps_per_unit: float  # steps / (episodes * running mean length); turns a mean over steps into
+    # the outcome term, whose denominator knows no episode's own length
+
+
+def replayed_sample(record: StepRecord) -> Sample:
+    """A step from the reservoir: it carries no policy-gradient loss again."""
+    return Sample(record=record, advantage=0.0, in_outcome=False, is_current=False)
+
+
+class CreditAssigner:
+    """Keeps the running layer scales and mean episode length, and applies them to each batch."""
+
+    def __init__(self, config: ObjectiveConfig, *, max_lag: int) -> None:
+        self._config = config
+        self._max_lag = max_lag
+        self._layer_scales = LayerScales(
+            len(LAYERS), decay=config.scale_decay, min_scale=config.min_scale
+        )
+        self._mean_steps = 0.0  # 0 before the first batch
+
+    @property
+    def scales(self) -> np.ndarray:
+        """float64 [3], what each layer's deviations are divided by."""
+        return self._layer_scales.scales
+
+    def assign(self, groups: Sequence[Group], *, policy_version: int, means: Means) -> Batch:
+        """Samples of every step, in the order of the groups; `ValueError` without any step.
+
+        `policy_version` is the learner's present version. Steps older than the max lag and
+        exogenous steps are masked out of the outcome term and counted.
+        """
+        deviations = [
+            leave_one_out_deviations(
+                [discounted_returns(m.score.rewards, self._config.discounts) for m in g.members]
+            )
+            for g in groups
+        ]
+        self._layer_scales.update(deviations)
+        samples: list[Sample] = []
+        for group, of_group in zip(groups, deviations, strict=True):
+            varies = any(np.any(deviation) for deviation in of_group)
+            means.add_total("learner/groups_without_signal", not varies)
+            for member, deviation in zip(group.members, of_group, strict=True):
+                values = advantages(
+                    deviation,
+                    layer_weights=member.trajectory.layer_weights,
+                    scales=self.scales,
+                    max_advantage=self._config.max_advantage,
+                )
+                steps = zip(member.trajectory.steps, values.tolist(), strict=True)
+                samples += [self._sample(s, value, policy_version, means) for s, value in steps]
+        num_episodes = sum(len(group.members) for group in groups)
+        if not samples:
+            raise ValueError(f"groups: expected some with steps, got {num_episodes} without")
+        means.add_total("learner/episodes", num_episodes)
+        mean_steps = len(samples) / num_episodes
+        decay = self._config.scale_decay if self._mean_steps else 0.0
+        self._mean_steps = decay * self._mean_steps + (1 - decay) * mean_steps
+        return Batch(samples=samples, steps_per_unit=mean_steps / self._mean_steps)
+
+    def _sample(
+        self, step: StepRecord, advantage: float, policy_version: int, means: Means
+    ) -> Sample:
+        lag = policy_version - step.policy_version
+        is_stale = lag > self._max_lag
+        means.add("learner/lag_mean_versions", lag)
+        means.add_max("learner/lag_max_versions", lag)
+        means.add_total("learner/steps", 1)
+        means.add_total("learner/steps_stale", is_stale)
+        means.add_total("learner/steps_exogenous", step.is_exogenous)
+        means.add("learner/advantage_mean_abs", abs(advantage))
+        return Sample(
+            record=step,
+            advantage=advantage,
+            in_outcome=not (is_stale or step.is_exogenous),
+            is_current=lag == 0,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"scales": self._layer_scales.state_dict(), "mean_steps": self._mean_steps}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict()`."""
+        self._layer_scales.load_state_dict(state["scales"])
+        self._mean_steps = state["mean_steps"]

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups between the rollouts and the learner: joined by trajectory id, each handed out once.
+
+Pure bookkeeping, without torch, clock or transport. A group is opened with a number of slots; each
+slot ends as a trajectory with its score, or as a drop with a reason. When every slot has ended the
+group is closed: ready if it has a member left, else void. From there it is taken by the learner,
+expires by age, or is evicted for space, so that at every moment
+
+    opened = open + ready + taken + expired + evicted + void
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from agent.types import Trajectory
+from envs.types import LAYERS, Scored
+from learner.config import ReplayConfig
+from learner.types import Group, GroupState, Member
+
+
+@dataclass(kw_only=True, slots=True)
+class _OpenGroup:
+    """A group with slots that have not ended; halves of members wait here for each other."""
+
+    group_id: str
+    task_id: str
+    size: int
+    trajectories: dict[str, Trajectory] = field(default_factory=dict)
+    scores: dict[str, Scored] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)  # trajectory id -> reason
+
+    def member_ids(self) -> list[str]:
+        """Ids of which both halves are here, sorted: arrival order must not matter."""
+        return sorted(self.trajectories.keys() & self.scores.keys())
+
+    def num_slots_used(self) -> int:
+        """Slots that ended or have one half."""
+        return len(self.trajectories.keys() | self.scores.keys() | self.dropped.keys())
+
+    def is_finished(self) -> bool:
+        return len(self.member_ids()) + len(self.dropped) == self.size
+
+    def num_bytes(self) -> int:
+        return sum(t.num_bytes() for t in self.trajectories.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _ReadyGroup:
+    """A closed group that waits for the learner."""
+
+    group: Group
+    newest_version: int  # of any of its steps
+    num_bytes: int
+
+
+class GroupReplay:
+    """Uniform replay of whole groups under a byte bound and a maximum lag.
+
+    Everything that arrives for a group that is not open any more is ignored and counted as late,
+    and a repeated arrival as duplicate: callers may deliver at least once.
+    """
+
+    def __init__(self, config: ReplayConfig) -> None:
+        self._config = config
+        self._open: dict[str, _OpenGroup] = {}
+        self._ready: dict[str, _ReadyGroup] = {}  # oldest first
+        self._num_bytes = 0  # of open and ready groups
+        self._counts: Counter[str] = Counter()
+
+    # --- Filling ---------------------------------------------------------------------------------
+
+    def open(self, group_id: str, task_id: str, size: int) -> None:
+        """Announce a group of `size` attempts; `ValueError` for an id that is already here."""
+        if group_id in self._open or group_id in self._ready:
+            raise ValueError(f"group_id: expected a new id, got {group_id!r} again")
+        if size < 1:
+            raise ValueError(f"size: expected >= 1, got {size}")
+        self._open[group_id] = _OpenGroup(group_id=group_id, task_id=task_id, size=size)
+        self._counts["opened"] += 1
+
+    def add_trajectory(self, trajectory: Trajectory) -> None:
+        """Bring the model side of an attempt; `ValueError` for one that must not be trained on."""
+        name = trajectory.trajectory_id
+        if trajectory.stop.is_infra_failure() or not trajectory.steps:
+            raise ValueError(
+                f"trajectory {name!r}: expected an attempt with steps that ended by itself, got "
+                f"{len(trajectory.steps)} steps and {trajectory.stop.value!r}; use drop_member"
+            )
+        group = self._admit(trajectory.group_id, name)
+        if group is None or not self._is_new(group, name, group.trajectories):
+            return
+        if name in group.scores:
+            _check_fit(trajectory, group.scores[name])
+        group.trajectories[name] = trajectory
+        self._num_bytes += trajectory.num_bytes()
+        self._close_if_finished(group)
+
+    def add_score(self, group_id: str, score: Scored) -> None:
+        """Bring the rewards of an attempt, before or after its trajectory."""
+        if not np.all(np.isfinite(score.rewards)):
+            raise ValueError(f"score of {score.trajectory_id!r}: expected finite rewards")
+        name = score.trajectory_id
+        group = self._admit(group_id, name)
+        if group is None or not self._is_new(group, name, group.scores):
+            return
+        if name in group.trajectories:
+            _check_fit(group.trajectories[name], score)
+        group.scores[name] = score
+        self._close_if_finished(group)
+
+    def drop_member(self, group_id: str, trajectory_id: str, reason: str) -> None:
+        """End an attempt that will never be trained on: an infra failure, or no score.
+
+        A member that is already complete stays. The slot is not an attempt with reward 0: the
+        group goes on with fewer members.
+        """
+        group = self._admit(group_id, trajectory_id)
+        if group is None:
+            return
+        if trajectory_id in group.dropped or trajectory_id in group.member_ids():
+            self._counts["duplicates"] += 1
+            return
+        trajectory = group.trajectories.pop(trajectory_id, None)
+        if trajectory is not None:
+            self._num_bytes -= trajectory.num_bytes()
+        group.scores.pop(trajectory_id, None)
+        group.dropped[trajectory_id] = reason
+        self._counts["dropped_members"] += 1
+        self._close_if_finished(group)
+
+    def _admit(self, group_id: str, trajectory_id: str) -> _OpenGroup | None:
+        """The open group that the arrival belongs to, or None for a late one."""
+        group = self._open.get(group_id)
+        if group is None:
+            self._counts["late"] += 1
+            return None
+        known = group.trajectories.keys() | group.scores.keys() | group.dropped.keys()
+        if trajectory_id not in known and group.num_slots_used() == group.size:
+            raise RuntimeError(
+                f"group {group_id!r}: expected {group.size} attempts, got another one "
+                f"{trajectory_id!r}; drop the attempt that it replaces first"
+            )
+        return group
+
+    def _is_new(self, group: _OpenGroup, trajectory_id: str, halves: dict[str, Any]) -> bool:
+        if trajectory_id in halves or trajectory_id in group.dropped:
+            self._counts["duplicates"] += 1
+            return False
+        return True
+
+    def _close_if_finished(self, group: _OpenGroup) -> None:
+        if group.is_finished():
+            del self._open[group.group_id]
+            if group.trajectories:
+                self._make_ready(group)
+            else:
+                self._counts["void"] += 1
+        self._evict()
+
+    def _make_ready(self, group: _OpenGroup) -> None:
+        members = tuple(
+            Member(trajectory=group.trajectories[name], score=group.scores[name])
+            for name in group.member_ids()
+        )
+        state = GroupState.PARTIAL if group.dropped else GroupState.COMPLETE
+        self._counts[state.value] += 1
+        self._ready[group.group_id] = _ready_group(
+            Group(group_id=group.group_id, task_id=group.task_id, members=members, state=state)
+        )
+
+    def _evict(self) -> None:
+        """Make room: the oldest ready groups leave. Open groups never do."""
+        while self._num_bytes > self._config.max_bytes and self._ready:
+            self._remove(next(iter(self._ready)), "evicted")
+
+    # --- Taking ----------------------------------------------------------------------------------
+
+    def __contains__(self, group_id: str) -> bool:
+        """Whether the group is open or waits for the learner."""
+        return group_id in self._open or group_id in self._ready
+
+    def ready(self) -> int:
+        """Number of groups that wait for the learner, too old ones included."""
+        return len(self._ready)
+
+    def expire(self, policy_version: int) -> int:
+        """Let go of ready groups of which *every* step is older than the max lag; how many.
+
+        A long episode with some steps young enough stays; its old steps are masked in the update.
+        """
+        oldest_allowed = policy_version - self._config.max_lag
+        expired = [n for n, r in self._ready.items() if r.newest_version < oldest_allowed]
+        for name in expired:
+            members = self._ready[name].group.members
+            self._counts["expired_steps"] += sum(len(m.trajectory.steps) for m in members)
+            self._remove(name, GroupState.EXPIRED.value)
+        return len(expired)
+
+    def take(
+        self, num_groups: int, policy_version: int, rng: np.random.Generator
+    ) -> tuple[Group, ...]:
+        """Hand out `num_groups` ready groups, drawn uniformly, for good; all of them or none.
+
+        Expires by `policy_version`, the learner's present version, first.
+        """
+        self.expire(policy_version)
+        if len(self._ready) < num_groups:
+            return ()
+        names = list(self._ready)
+        picks = sorted(rng.choice(len(names), size=num_groups, replace=False).tolist())
+        taken = tuple(self._ready[names[pick]].group for pick in picks)
+        for group in taken:
+            self._remove(group.group_id, "taken")
+        return taken
+
+    def _remove(self, group_id: str, how: str) -> None:
+        self._num_bytes -= self._ready.pop(group_id).num_bytes
+        self._counts[how] += 1
+
+    # --- State -----------------------------------------------------------------------------------
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the trajectories in open and ready groups."""
+        return self._num_bytes
+
+    def counts(self) -> dict[str, int]:
+        """Groups by fate, and arrivals by kind; see the module's equation."""
+        fates = ("opened", "taken", "expired", "evicted", "void", "complete", "partial")
+        arrivals = ("dropped_members", "duplicates", "late", "expired_steps")
+        counts = {name: self._counts[name] for name in (*fates, *arrivals)}
+        counts |= {"open": len(self._open), "ready": len(self._ready)}
+        ended = counts["taken"] + counts["expired"] + counts["evicted"] + counts["void"]
+        assert counts["opened"] == counts["open"] + counts["ready"] + ended, counts
+        return counts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything held, as copies of the containers; the records themselves are immutable."""
+        opened = [
+            (g.group_id, g.task_id, g.size, dict(g.trajectories), dict(g.scores), dict(g.dropped))
+            for g in self._open.values()
+        ]
+        return {
+            "open": opened,
+            "ready": [entry.group for entry in self._ready.values()],
+            "counts": dict(self._counts),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict()`."""
+        self._open = {
+            name: _OpenGroup(
+                group_id=name,
+                task_id=task_id,
+                size=size,
+                trajectories=dict(trajectories),
+                scores=dict(scores),
+                dropped=dict(dropped),
+            )
+            for name, task_id, size, trajectories, scores, dropped in state["open"]
+        }
+        self._ready = {group.group_id: _ready_group(group) for group in state["ready"]}
+        self._counts = Counter(state["counts"])
+        held = [g.num_bytes() for g in self._open.values()]
+        self._num_bytes = sum(held) + sum(r.num_bytes for r in self._ready.values())
+
+
+def _ready_group(group: Group) -> _ReadyGroup:
+    trajectories = [member.trajectory for member in group.members]
+    return _ReadyGroup(
+        group=group,
+        newest_version=max(step.policy_version for t in trajectories for step in t.steps),
+        num_bytes=sum(t.num_bytes() for t in trajectories),
+    )
+
+
+def _check_fit(trajectory: Trajectory, score: Scored) -> None:
+    """Rewards and steps belong to the same attempt."""
+    expected, got = (len(trajectory.steps), len(LAYERS)), score.rewards.shape
+    if got != expected:
+        raise ValueError(
+            f"score of {score.trajectory_id!r}: expected rewards of shape {expected}, got {got}"
+        )
