@@ -96,6 +96,7 @@ class LearnerConfig:
     reservoir_bytes: int = 400_000_000  # bound of the stored steps; the oldest leave first
 
     reference_rate: float = 0.1  # EMA rate of the reference, once per learner batch
+    seed: int = 0  # of the minibatch order and of the replay draws
     device: str = "cpu"  # where the policy is trained
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
 

@@ -41,7 +41,8 @@ class UpdateReport:
 class Learner:
     """Trains `policy`, a module that satisfies `agent.policy.Policy`, in place.
 
-    Deterministic given the seed, the weights and the groups. Sets no global torch state.
+    Deterministic given the seed (the config's, unless one is passed), the weights and the groups.
+    Sets no global torch state.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Learner:
         policy: nn.Module,
         config: LearnerConfig,
         *,
-        seed: int,
+        seed: int | None = None,
         max_lag: int = ReplayConfig.max_lag,
     ) -> None:
         self._config = config
@@ -59,7 +60,7 @@ class Learner:
         self._credit = CreditAssigner(config.objective, max_lag=max_lag)
         self._controller = KLController(config.objective)
         self._reservoir = StepReservoir(config.reservoir_bytes)
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(config.seed if seed is None else seed)
         self._multipliers = torch.tensor(
             [spec.kl_multiplier for spec in ACTION_SPECS], device=config.device
         )
