@@ -69,7 +69,8 @@ def collate(
     flats = [enumerate_actions(mask) for mask in masks]
     has_options = any(len(i.option) for i in inputs)
     element_mask = _pad([m.element for m in masks], axis=1)
-    option = _pad([i.option for i in inputs]) if has_options else None
+    num_elements = element_mask.shape[2]
+    option = _pad([i.option for i in inputs], at_least=num_elements) if has_options else None
     columns = {
         "state": np.stack([i.state for i in inputs]).astype(np.float32),
         "element": _pad([i.element for i in inputs]).astype(np.float32),
@@ -91,9 +92,9 @@ def collate(
     return PolicyBatch(**{k: torch.from_numpy(v).to(device) for k, v in columns.items()})
 
 
-def _pad(arrays: Sequence[np.ndarray], axis: int = 0) -> np.ndarray:
-    """Stack arrays that differ in the length of one axis, zero-filled to at least one row."""
-    longest = max(1, *(array.shape[axis] for array in arrays))
+def _pad(arrays: Sequence[np.ndarray], *, axis: int = 0, at_least: int = 1) -> np.ndarray:
+    """Stack arrays that differ in the length of one axis, zero-filled to the longest."""
+    longest = max(at_least, *(array.shape[axis] for array in arrays))
     shape = list(arrays[0].shape)
     shape[axis] = longest
     padded = np.zeros((len(arrays), *shape), dtype=arrays[0].dtype)
