@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pronounceable names; each word belongs to exactly one split, so splits share no names.
+
+A word's split follows from its hash alone. Worlds of one split may share words, worlds of
+different splits cannot, whatever their seeds are.
+"""
+
+from __future__ import annotations
+
+from envs.types import Split
+from envs.web.draw import Draw, stable_hash
+
+_ONSETS = (
+    "b b br c d d dr f f g gr h h j k k kr l l m m n n p p r r s s st t t tr v v w y z th".split()
+)
+_VOWELS = "a e i o u a e i o u a e i o u ai ei ia".split()
+_MIDDLES = "l r n m v d s t l r n m v d s t ld nd rt st rv ll nn mb".split()
+_ENDS = {
+    "given": ("a", "o", "i", "en", "ia", "is", "el", "an", "ik", "une"),
+    "family": ("in", "ov", "er", "ard", "isk", "ane", "ell", "und", "ic", "ost", "aro", "ey"),
+    "city": ("ford", "by", "haven", "mere", "stad", "ton", "wick", "port", "dale", "burg", "ova"),
+    "region": ("shire", "mark", "land", "moor", "vale"),
+    "river": ("a", "er", "ou", "ise", "ane", "ith"),
+    "brand": ("ia", "ex", "or", "on", "ium", "ix", "era", "ax", "ola", "us"),
+}
+_TRAIN_BELOW = 60  # percent of the words
+_VALIDATION_BELOW = 75
+
+
+def split_of_word(word: str) -> Split:
+    """The one split whose worlds may use `word`."""
+    percent = stable_hash("split of a word", word.lower()) % 100
+    if percent < _TRAIN_BELOW:
+        return Split.TRAIN
+    return Split.VALIDATION if percent < _VALIDATION_BELOW else Split.TEST
+
+
+class NameMaker:
+    """Draws new words of one split; never the same word twice."""
+
+    def __init__(self, draw: Draw, split: Split) -> None:
+        self._draw = draw
+        self._split = split
+        self._used: set[str] = set()
+
+    def word(self, style: str) -> str:
+        """A capitalised word in the style of a "given", "family", "city", ... name."""
+        draw = self._draw
+        while True:
+            middle = draw.pick(_ONSETS) + draw.pick(_VOWELS) + draw.pick(_MIDDLES)
+            if draw.chance(0.3):
+                middle += draw.pick(_VOWELS) + draw.pick(_MIDDLES)
+            word = (middle + draw.pick(_ENDS[style])).capitalize()
+            if word not in self._used and split_of_word(word) is self._split:
+                self._used.add(word)
+                return word

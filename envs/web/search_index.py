@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search engine's index: BM25 over the pages of all other sites, titles counted more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bm25s
+import numpy as np
+
+MAX_HITS = 100
+_TITLE_WEIGHT = 3  # a title's words count as often
+_SNIPPET_CHARS = 170
+_SNIPPET_LEAD_CHARS = 60  # shown before the first word of the query
+_WORD = re.compile(r"[^\W_]+")
+_STOP_WORDS = frozenset(
+    "a an and are as at be by for from has have in is it its of on or that the this to was were "
+    "which who whom what when where how did does do".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexedPage:
+    """A page as the search engine knows it."""
+
+    url: str
+    title: str
+    text: str
+
+
+def words_of(text: str) -> list[str]:
+    """Lower-case words that count for the ranking."""
+    return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
+
+
+class SearchIndex:
+    """Ranks pages for a query; equal scores keep the order of the pages."""
+
+    def __init__(self, pages: Sequence[IndexedPage]) -> None:
+        self.pages = tuple(pages)
+        self._model = bm25s.BM25(method="lucene", backend="numpy")
+        self._model.index(
+            [words_of(page.title) * _TITLE_WEIGHT + words_of(page.text) for page in pages],
+            show_progress=False,
+        )
+
+    def search(self, query: str) -> tuple[IndexedPage, ...]:
+        """Up to `MAX_HITS` pages that share a word with the query, best first."""
+        words = [word for word in words_of(query) if word in self._model.vocab_dict]
+        if not words:
+            return ()
+        scores = self._model.get_scores(words)
+        order = np.argsort(-scores, kind="stable")[:MAX_HITS]
+        return tuple(self.pages[i] for i in order if scores[i] > 0)
+
+
+def snippet(text: str, query: str) -> str:
+    """A stretch of the line that has most words of the query; longer lines win a draw."""
+    wanted = set(words_of(query))
+    lines = text.split("\n")
+    best = max(lines, key=lambda line: (len(wanted.intersection(words_of(line))), len(line)))
+    hits = [best.lower().find(word) for word in wanted if word in best.lower()]
+    start = max(0, min(min(hits, default=0) - _SNIPPET_LEAD_CHARS, len(best) - _SNIPPET_CHARS))
+    start = best.find(" ", start) + 1 if start else 0
+    end = len(best)
+    if end - start > _SNIPPET_CHARS:
+        end = best.rfind(" ", start, start + _SNIPPET_CHARS)
+    return ("… " if start else "") + best[start:end] + (" …" if end < len(best) else "")

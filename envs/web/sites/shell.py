@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all pages share: the HTML frame, header, footer, hazards, and pieces of markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from envs.site import PageRequest, PageResponse
+from envs.web.article import Block, Link, Run
+from envs.web.hazards import Hazards, banner_cookie, popup_cookie
+from envs.web.world import World
+
+SEARCH_HOST = "search.forage.test"
+SEARCH_HOME = f"http://{SEARCH_HOST}/"
+SEARCH_ACTION = f"http://{SEARCH_HOST}/search"
+HTML_TYPE = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Visit:
+    """Everything a page may depend on."""
+
+    world: World
+    hazards: Hazards
+    request: PageRequest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Frame:
+    """The look of one site."""
+
+    name: str
+    home: str
+    theme: str  # class of <body>
+    nav: tuple[Link, ...]
+    has_search_box: bool
+    footer: str
+
+
+def page(visit: Visit, frame: Frame, title: str, main: str, *, status: int = 200) -> PageResponse:
+    """A whole page; `main` is markup, everything else is text."""
+    host, cookies, hazards = visit.request.host, visit.request.cookies, visit.hazards
+    banner = _banner(hazards, host) if hazards.shows_banner(host, cookies) else ""
+    popup = _popup(hazards, host) if hazards.shows_popup(host, cookies) else ""
+    body = (
+        f'<!DOCTYPE html><html lang="{visit.world.language}"><head><meta charset="utf-8">'
+        f"<title>{escape(title)} – {escape(frame.name)}</title>"
+        '<meta name="viewport" content="width=device-width">'
+        '<link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css">'
+        f'<script src="/page.js" defer></script></head><body class="{frame.theme}">'
+        f"{_header(frame)}<main>{main}</main>{_footer(frame)}{banner}{popup}</body></html>"
+    )
+    return PageResponse(status=status, content_type=HTML_TYPE, body=body.encode())
+
+
+def not_found(visit: Visit, frame: Frame) -> PageResponse:
+    """The 404 page; it leads back to the search engine."""
+    main = (
+        "<h1>Page not found</h1><p>There is no page at this address. It may have been moved or "
+        f'renamed.</p><p><a href="{SEARCH_HOME}">Go to the search engine</a></p>'
+    )
+    return page(visit, frame, "Page not found", main, status=404)
+
+
+def anchor(link: Link) -> str:
+    """A link."""
+    return f'<a href="{escape(link.url)}">{escape(link.text)}</a>'
+
+
+def markup(runs: Sequence[Run]) -> str:
+    """Runs of text and links."""
+    return "".join(escape(run) if isinstance(run, str) else anchor(run) for run in runs)
+
+
+def info_table(rows: Sequence[Block], css_class: str) -> str:
+    """A table of header cells and values; " | " in a value starts a further cell."""
+    lines = (
+        f'<tr><th scope="row">{escape(row.header)}</th><td>'
+        f"{markup(row.runs).replace(' | ', '</td><td>')}</td></tr>"
+        for row in rows
+    )
+    return f'<table class="{css_class}"><tbody>{"".join(lines)}</tbody></table>'
+
+
+def link_list(links: Sequence[Link], css_class: str) -> str:
+    """A list of links and nothing else."""
+    return f'<ul class="{css_class}">{"".join(f"<li>{anchor(link)}</li>" for link in links)}</ul>'
+
+
+def image(path: str, alt: str, width: int, height: int, css_class: str = "") -> str:
+    """A picture of fixed size."""
+    return (
+        f'<img src="{escape(path)}" alt="{escape(alt)}" width="{width}" height="{height}"'
+        f' class="{css_class}">'
+    )
+
+
+def search_form(css_class: str, value: str = "") -> str:
+    """The search engine's box, usable from every host."""
+    return (
+        f'<form class="{css_class}" action="{SEARCH_ACTION}" method="get" role="search">'
+        f'<input type="text" name="q" value="{escape(value)}" aria-label="Search the web" '
+        'placeholder="Search the web" autocomplete="off">'
+        '<button type="submit">Search</button></form>'
+    )
+
+
+def page_number(visit: Visit) -> int:
+    """The `page` parameter; 1 for a missing or senseless one."""
+    text = visit.request.query.get("page", "1")
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 5 else 1
+
+
+def _header(frame: Frame) -> str:
+    form = search_form("header-search") if frame.has_search_box else ""
+    nav = "".join(anchor(link) for link in frame.nav)
+    return (
+        f'<header class="site"><nav class="brand"><a href="{escape(frame.home)}">'
+        f"{escape(frame.name)}</a></nav>{form}<nav class='links'>{nav}</nav></header>"
+    )
+
+
+def _footer(frame: Frame) -> str:
+    return f'<footer class="site"><p>{escape(frame.footer)}</p></footer>'
+
+
+def _banner(hazards: Hazards, host: str) -> str:
+    return (
+        '<div class="cookie-banner" id="cookie-banner" role="dialog" aria-label="Cookies">'
+        "<p>We use cookies to count visits and to remember your settings.</p>"
+        f'<button type="button" data-dismiss="cookie-banner" data-cookie="{banner_cookie(host)}=1">'
+        f"{escape(hazards.banner_label)}</button></div>"
+    )
+
+
+def _popup(hazards: Hazards, host: str) -> str:
+    return (
+        '<div class="popup-layer" id="login-popup" role="dialog" aria-modal="true" '
+        'aria-label="Sign in"><div class="popup-card"><h2>Sign in to keep reading</h2>'
+        "<p>Members save pages and get a weekly letter.</p>"
+        f'<form action="/sign-in" method="get"><input type="email" name="email" '
+        'aria-label="E-mail address" placeholder="E-mail address" autocomplete="off">'
+        '<button type="submit">Sign in</button></form>'
+        f'<button type="button" class="quiet" data-dismiss="login-popup" '
+        f'data-cookie="{popup_cookie(host)}=1">{escape(hazards.popup_label)}</button></div></div>'
+    )

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tasks of the embedded web, and the site that each is worked on."""
+
+from __future__ import annotations
+
+from envs.config import WebConfig
+from envs.site import Site
+from envs.types import Split, Task, TaskPrompt, TaskTruth
+from envs.web.draw import Draw, stable_hash
+from envs.web.hazards import draw_hazards
+from envs.web.questions import draw_question
+from envs.web.sites.shell import SEARCH_HOME
+from envs.web.web_site import CONTENT_HOSTS, EmbeddedSite
+from envs.web.world import build_world
+
+_LANGUAGE = "en"
+_FIRST_TRAIN_SEED = 1
+_VALIDATION_SEEDS = (5001, 5002)
+_TEST_SEEDS = (9001, 9002, 9003)
+
+
+class EmbeddedTaskSet:
+    """Task `index` of a split; everything follows from the world's and the task's seed."""
+
+    def __init__(self, config: WebConfig, max_steps: int) -> None:
+        self._config = config
+        self._max_steps = max_steps
+        last = _FIRST_TRAIN_SEED + config.num_train_worlds
+        self._world_seeds: dict[Split, tuple[int, ...]] = {
+            Split.TRAIN: tuple(range(_FIRST_TRAIN_SEED, last)),
+            Split.VALIDATION: _VALIDATION_SEEDS,
+            Split.TEST: _TEST_SEEDS,
+        }
+
+    def task(self, split: Split, index: int) -> Task:
+        """Task `index` (>= 0, without end) of a split; the same on every machine."""
+        if index < 0:
+            raise ValueError(f"task index: expected >= 0, got {index}")
+        kind = kind_of_index(index, self._config.two_hop_share)
+        task_seed = stable_hash("task", split.value, index) % (1 << 31)
+        draw = Draw("question", task_seed)
+        world_seed = draw.pick(self._world_seeds[split])
+        world = build_world(world_seed, split, _LANGUAGE)
+        question = draw_question(world, kind, draw)
+        count = len(question.evidence)
+        return Task(
+            task_id=f"embedded-{split.value}-{world_seed}-{kind}-{index}",
+            kind=kind,
+            split=split,
+            language=_LANGUAGE,
+            world_seed=world_seed,
+            task_seed=task_seed,
+            prompt=TaskPrompt(
+                question=question.text, start_url=SEARCH_HOME, max_steps=self._max_steps
+            ),
+            truth=TaskTruth(
+                answers=question.answers,
+                evidence=question.evidence,
+                potential={e.url: (i + 1) / count for i, e in enumerate(question.evidence)},
+            ),
+        )
+
+    def site(self, task: Task) -> Site:
+        """The site on which `task` is worked on."""
+        world = build_world(task.world_seed, task.split, task.language)
+        return EmbeddedSite(world, draw_hazards(self._config, task.task_seed, CONTENT_HOSTS))
+
+
+def kind_of_index(index: int, two_hop_share: float) -> str:
+    """The kind of a task: any run of n tasks has its share of two-hop ones within one task."""
+    is_two_hop = int((index + 1) * two_hop_share) > int(index * two_hop_share)
+    return "two_hop" if is_two_hop else "look_up"

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All hosts of the embedded web as one `Site`: a pure function from request to response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import resources
+
+from envs.site import PageRequest, PageResponse
+from envs.web.article import Link
+from envs.web.hazards import Hazards
+from envs.web.sites import advert, policy, search, wiki
+from envs.web.sites.pictures import draw_picture
+from envs.web.sites.shell import Frame, Visit, not_found, page
+from envs.web.world import World
+
+_SITES: dict[str, tuple[Callable[[Visit], PageResponse], Frame]] = {
+    search.HOST: (search.respond, search.FRAME),
+    wiki.HOST: (wiki.respond, wiki.FRAME),
+    policy.HOST: (policy.respond, policy.FRAME),
+    advert.HOST: (advert.respond, advert.FRAME),
+}
+CONTENT_HOSTS = (wiki.HOST, policy.HOST)
+_ASSETS = {"/style.css": "text/css; charset=utf-8", "/page.js": "text/javascript; charset=utf-8"}
+
+
+class EmbeddedSite:
+    """The web of one world under one task's hazards."""
+
+    def __init__(self, world: World, hazards: Hazards) -> None:
+        self._world = world
+        self._hazards = hazards
+
+    def hosts(self) -> tuple[str, ...]:
+        """Host names served."""
+        return tuple(_SITES)
+
+    def respond(self, request: PageRequest) -> PageResponse:
+        """Answer one request; unknown pages are a 404 page."""
+        visit = Visit(world=self._world, hazards=self._hazards, request=request)
+        known = _SITES.get(request.host)
+        if known is None:
+            return PageResponse(status=404, content_type="text/plain", body=b"unknown host")
+        respond, frame = known
+        if request.path in _ASSETS:
+            return self._resource(request.path, _ASSETS[request.path], _asset(request.path))
+        if request.path.startswith("/img/"):
+            style, _, name = request.path.removeprefix("/img/").partition("/")
+            picture = draw_picture(style, name.removesuffix(".svg"))
+            if picture is None:
+                return not_found(visit, frame)
+            return self._resource(request.path, "image/svg+xml", picture)
+        if request.path == "/sign-in":
+            return page(visit, frame, "Sign in", _sign_in(frame))
+        return respond(visit)
+
+    def _resource(self, path: str, content_type: str, body: bytes) -> PageResponse:
+        return PageResponse(
+            status=200,
+            content_type=content_type,
+            body=body,
+            delay_s=self._hazards.delay_of(path),
+            headers={"Cache-Control": "max-age=3600"},
+        )
+
+
+@lru_cache(maxsize=len(_ASSETS))
+def _asset(path: str) -> bytes:
+    return (resources.files("envs.web") / "assets" / path.lstrip("/")).read_bytes()
+
+
+def _sign_in(frame: Frame) -> str:
+    home = Link(text="Back to the start page", url=frame.home)
+    return (
+        "<h1>Check your mail</h1><p>If the address is known, a letter with a link is on its "
+        f'way.</p><p><a href="{home.url}">{home.text}</a></p>'
+    )
