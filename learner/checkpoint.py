@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,9 +51,12 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint at `folder`, which must not exist yet.
 
-    `policy_config` must be plain JSON values. Raises `FileExistsError`, or `OSError` when the disk
-    fails; then nothing is at `folder`.
+    `policy_config` must be plain JSON values. Raises `FileExistsError`, `TypeError` for what is no
+    plain value, or `OSError` when the disk fails; then nothing is at `folder`.
     """
+    for name, value in weights.items():
+        if value.dtype.hasobject:
+            raise TypeError(f"weights[{name!r}]: expected an array of numbers, got {value.dtype}")
     if folder.exists():
         raise FileExistsError(f"checkpoint: expected a new folder, got {folder}, which exists")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -96,8 +100,13 @@ def load_checkpoint(folder: Path) -> Checkpoint:
                 f"{path}: expected sha256 {expected}, got {got}; the file is damaged, use another "
                 "checkpoint"
             )
-    with np.load(folder / _WEIGHTS, allow_pickle=False) as archive:
-        weights = {name.removeprefix("w/"): archive[name] for name in archive.files}
+    try:
+        with np.load(folder / _WEIGHTS, allow_pickle=False) as archive:
+            weights = {name.removeprefix("w/"): archive[name] for name in archive.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise CheckpointError(
+            f"{folder / _WEIGHTS}: expected plain arrays, got something else ({error})"
+        ) from error
     return Checkpoint(
         policy_name=manifest["policy_name"],
         policy_config=manifest["policy_config"],

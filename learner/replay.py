@@ -72,11 +72,15 @@ class GroupReplay:
         self._num_bytes = 0  # of open and ready groups
         self._counts: Counter[str] = Counter()
 
+    def __contains__(self, group_id: str) -> bool:
+        """Whether the group is open or waits for the learner."""
+        return group_id in self._open or group_id in self._ready
+
     # --- Filling ---------------------------------------------------------------------------------
 
     def open(self, group_id: str, task_id: str, size: int) -> None:
         """Announce a group of `size` attempts; `ValueError` for an id that is already here."""
-        if group_id in self._open or group_id in self._ready:
+        if group_id in self:
             raise ValueError(f"group_id: expected a new id, got {group_id!r} again")
         if size < 1:
             raise ValueError(f"size: expected >= 1, got {size}")
@@ -179,10 +183,6 @@ class GroupReplay:
             self._remove(next(iter(self._ready)), "evicted")
 
     # --- Taking ----------------------------------------------------------------------------------
-
-    def __contains__(self, group_id: str) -> bool:
-        """Whether the group is open or waits for the learner."""
-        return group_id in self._open or group_id in self._ready
 
     def ready(self) -> int:
         """Number of groups that wait for the learner, too old ones included."""
