@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripted oracle: knows where the evidence is, but gets it only through what the page offers.
+
+It chooses from elements and spans alone and never looks at the mask, so that a test can hold the
+mask against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from agent.types import MAX_HEADS, Decision
+from envs.actions import Action
+from envs.answers import is_accepted
+from envs.types import ElementFlag, EvidenceItem, Observation, Role, Task
+from envs.web.guide import next_item, query_fit, same_page, states
+
+_WAIT = Action(type="wait_ms", wait=0)
+# A person closes a layer in their way by one of these rather than by signing in.
+_CLOSING_WORDS = ("close", "not now", "no thanks", "later", "skip", "dismiss", "×", "accept")
+
+
+class OracleAgent:
+    """Deterministic; told the task by the episode loop."""
+
+    def __init__(self) -> None:
+        self._task: Task | None = None
+
+    def begin(self, task: Task) -> None:
+        """Start working on `task`."""
+        self._task = task
+
+    async def act(self, observation: Observation, *, seed: int) -> Decision:
+        """Take the next step towards the evidence, then answer."""
+        if self._task is None:
+            raise RuntimeError("expected begin(task) before act(); run it through run_episode")
+        return Decision(
+            action=_choose(self._task, observation),
+            inputs=None,
+            log_prob_by_head=np.zeros(MAX_HEADS, dtype=np.float32),
+            policy_version=-1,
+        )
+
+
+def _choose(task: Task, seen: Observation) -> Action:
+    table = seen.elements
+    if table.flags[:, ElementFlag.OCCLUDED].any():
+        return _on_element(seen, "click", lambda row: _closes_layer(seen, row)) or _WAIT
+    item = next_item(task.truth, seen.notes, seen.url)
+    if item is None:
+        accepted = [i for i, s in enumerate(seen.spans) if is_accepted(s.text, task.truth.answers)]
+        return Action(type="answer", span=accepted[0]) if accepted else _WAIT
+    if same_page(item.url, seen.url):
+        return _read(seen, item)
+    link = _on_element(seen, "click", lambda row: same_page(table.href[row], item.url))
+    return link or _search(seen, item)
+
+
+def _read(seen: Observation, item: EvidenceItem) -> Action:
+    """Extract the shortest block that states the fact."""
+    rows = [
+        row
+        for row, text in enumerate(seen.elements.text)
+        if Role(seen.elements.role[row]).is_text() and states(item, text)
+    ]
+    if not rows:
+        return _WAIT
+    shortest = min(rows, key=lambda row: len(seen.elements.text[row]))
+    return Action(type="extract_text", element=shortest)
+
+
+def _search(seen: Observation, item: EvidenceItem) -> Action:
+    """Send the best query not sent yet; after the last one, look through further results."""
+    sent = {query.text.casefold() for query in seen.queries}
+    fits = [
+        (query_fit(span.text, item), -index)
+        for index, span in enumerate(seen.spans)
+        if span.text.casefold() not in sent
+    ]
+    box = _row(seen, lambda row: seen.elements.role[row] == Role.TEXTBOX)
+    best_fit, index = max(fits, default=(0.0, 0))
+    if box is not None and best_fit > 0.0:
+        text = seen.spans[-index].text
+        if seen.elements.value[box] != text or not seen.elements.flags[box, ElementFlag.FOCUSED]:
+            return Action(type="type", element=box, span=-index)
+        return Action(type="press_enter")
+    further = _on_element(
+        seen, "click", lambda row: seen.elements.text[row].casefold().startswith("next")
+    )
+    return further or Action(type="go_back")
+
+
+def _closes_layer(seen: Observation, row: int) -> bool:
+    flags = seen.elements.flags[row]
+    inside = flags[ElementFlag.IN_DIALOG] and not flags[ElementFlag.OCCLUDED]
+    label = seen.elements.text[row].casefold()
+    is_button = bool(inside) and seen.elements.role[row] == Role.BUTTON
+    return is_button and any(word in label for word in _CLOSING_WORDS)
+
+
+def _row(seen: Observation, accepts: Callable[[int], bool]) -> int | None:
+    return next((row for row in range(len(seen.elements)) if accepts(row)), None)
+
+
+def _on_element(seen: Observation, kind: str, accepts: Callable[[int], bool]) -> Action | None:
+    row = _row(seen, accepts)
+    return None if row is None else Action(type=kind, element=row)
