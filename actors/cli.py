@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `foragerl`; also behind `train.py` and `evaluate.py`. Sub-commands import lazily.
+
+foragerl train [key=value ...]      train, as `python train.py`
+foragerl evaluate checkpoint=PATH   success of a checkpoint by kind of task
+foragerl web [--port N]             serve the embedded web to your own browser
+foragerl --version
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from actors.config import EvaluateJob, TrainJob
+
+logger = logging.getLogger(__name__)
+
+EXIT_FAILED, EXIT_USAGE = 1, 2
+_OUR_PACKAGES = ("actors", "agent", "conf", "envs", "learner", "reward_server")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one sub-command; its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        check_packages(Path(__file__).resolve().parents[1])
+    except RuntimeError as error:
+        return _fail(str(error), EXIT_FAILED)
+    if arguments[:1] in (["train"], ["evaluate"]):
+        return _hydra_job(arguments[0], arguments[1:])
+    if arguments[:1] == ["web"]:
+        return _web(arguments[1:])
+    if arguments == ["--version"]:
+        sys.stdout.write(f"foragerl {_version()}\n")
+        return 0
+    is_help = arguments[:1] in (["--help"], ["-h"])
+    (sys.stdout if is_help else sys.stderr).write(f"{__doc__}\n")
+    return 0 if is_help else EXIT_USAGE
+
+
+def check_packages(root: Path) -> None:
+    """That our generically named packages are ours; `RuntimeError` says which one is not."""
+    for name in _OUR_PACKAGES:
+        spec = importlib.util.find_spec(name)
+        places = list(spec.submodule_search_locations or ()) if spec else []
+        if [Path(place).resolve() for place in places] != [root / name]:
+            found = places or (spec and spec.origin) or "nothing"
+            raise RuntimeError(
+                f"package {name!r}: expected {root / name}, got {found}; another package or "
+                "file of that name comes first on Python's path: uninstall or rename it, or run "
+                "from the checkout's folder"
+            )
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("foragerl")
+    except importlib.metadata.PackageNotFoundError:
+        return "(not installed; run from a checkout)"
+
+
+def _fail(text: str, code: int) -> int:
+    sys.stderr.write(f"error: {text}\n")
+    return code
+
+
+# --- train and evaluate ------------------------------------------------------------------------
+
+
+def _hydra_job(name: str, overrides: list[str]) -> int:
+    """Compose the config and run the job; in a sweep, one after the other."""
+    import hydra
+
+    from conf.overrides import check_command_line
+    from conf.schema import register_schemas
+
+    register_schemas()
+    try:
+        check_command_line(name, overrides)
+    except ValueError as error:
+        return _fail(str(error), EXIT_USAGE)
+    codes: list[int] = []
+
+    def run(config: Any) -> None:
+        codes.append(_run_composed(name, config))
+
+    sys.argv = [f"{name}.py", *overrides]
+    hydra.main(version_base="1.3", config_path="pkg://conf", config_name=name)(run)()
+    return max(codes, default=0)  # none when Hydra only showed something, as with --help
+
+
+def _run_composed(name: str, config: Any) -> int:
+    from actors.run_folder import make_run_folder
+    from conf.schema import JOBS, build, plain
+
+    try:
+        job: Any = build(JOBS[name], config)
+    except ValueError as error:
+        return _fail(str(error), EXIT_USAGE)
+    folder = make_run_folder(Path(job.logger.runs_dir), job.logger.run_name)
+    _log_to(folder.log)
+    _save_config(folder.config, plain(job))
+    logger.info("%s in %s", name, folder.path)
+    if isinstance(job, TrainJob):
+        from actors.training import train
+
+        return _supervise(lambda on_started: train(job, folder, on_started=on_started))
+    assert isinstance(job, EvaluateJob)
+    from actors.evaluating import evaluate_checkpoint
+
+    return _supervise(lambda on_started: evaluate_checkpoint(job, folder, on_started=on_started))
+
+
+def _supervise(work: Callable[[Callable[[], None]], Coroutine[Any, Any, object]]) -> int:
+    """Run a job to its end, to an interrupt or to a failure that a person can read."""
+    from actors.interrupts import Interrupts
+
+    interrupts = Interrupts()
+
+    async def supervised() -> None:
+        await work(interrupts.install)
+
+    try:
+        asyncio.run(supervised())
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        logger.info("interrupted")
+        return interrupts.exit_code() or 130
+    except BaseExceptionGroup as group:
+        return _report_failure(_first(group))
+    except Exception as error:
+        return _report_failure(error)
+    return 0
+
+
+def _first(group: BaseException) -> BaseException:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group
+
+
+def _report_failure(error: BaseException) -> int:
+    logger.error("failed: %s", error, exc_info=error if os.environ.get("FORAGERL_TRACE") else None)
+    logger.error("set FORAGERL_TRACE=1 to see where")
+    return EXIT_FAILED
+
+
+def _log_to(path: Path) -> None:
+    """Show on the terminal and keep in the run's folder."""
+    form = logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S")
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+    for fresh in (logging.StreamHandler(sys.stderr), logging.FileHandler(path, encoding="utf-8")):
+        fresh.setFormatter(form)
+        root.addHandler(fresh)
+    root.setLevel(logging.INFO)
+
+
+def _save_config(path: Path, values: dict[str, Any]) -> None:
+    from omegaconf import OmegaConf
+
+    path.write_text(OmegaConf.to_yaml(OmegaConf.create(values)), encoding="utf-8")
+
+
+# --- web ---------------------------------------------------------------------------------------
+
+
+def _web(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="foragerl web", description="Serve the embedded web.")
+    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--world-seed", type=int, default=1)
+    parser.add_argument("--split", choices=("train", "validation", "test"), default="train")
+    chosen = parser.parse_args(arguments)
+    from envs.types import Split
+    from envs.web.serve import serve_for_person
+
+    serve_for_person(chosen.world_seed, Split(chosen.split), chosen.port)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

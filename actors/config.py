@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of the running system; composed into the run's config by `conf`."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from agent.config import PolicyConfig
+from envs.config import EnvConfig
+from learner.config import LearnerConfig, ReplayConfig
+from reward_server.config import RewardConfig
+
+
+class Launch(enum.Enum):
+    """Where workers live."""
+
+    RAY = "ray"  # each in its own process
+    INPROCESS = "inprocess"  # plain objects in one process: for a debugger and for tests
+
+
+class Mode(enum.Enum):
+    """How rollouts and the learner wait for each other."""
+
+    ASYNC = "async"  # nobody waits for a batch; rollouts stay within the admission window
+
+
+def _at_least(owner: str, config: object, least: float, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if not value >= least:
+            raise ValueError(f"{owner}.{name}: expected >= {least:g}, got {value}")
+
+
+def _above_zero(owner: str, config: object, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if not value > 0:
+            raise ValueError(f"{owner}.{name}: expected > 0, got {value}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How long training goes on."""
+
+    max_env_steps: int = 6000  # of training; 0 trains not at all
+    max_minutes: float = 12.0  # of training, evaluation not included
+    checkpoint_every_versions: int = 5  # and once more at the end, whatever ends the run
+    update_timeout_s: float = 600.0  # deadline of one learner update
+    stall_timeout_s: float = 300.0  # neither an attempt nor an update ended for this long: give up
+
+    def __post_init__(self) -> None:
+        _at_least("train", self, 0, "max_env_steps")
+        _at_least("train", self, 1, "checkpoint_every_versions")
+        _above_zero("train", self, "max_minutes", "update_timeout_s", "stall_timeout_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """Held-out tasks and how they are tried; always the first tasks of the test split."""
+
+    num_tasks: int = 96  # for the untrained and the trained policy; 0 skips evaluation
+    num_baseline_tasks: int = 32  # for the scripted agents
+    baselines: tuple[str, ...] = ("random", "bm25_first_hit", "oracle")
+    temperature: float = 0.5  # of the policy; 0 takes the most likely action
+    max_tries: int = 3  # per task, when the world breaks
+
+    def __post_init__(self) -> None:
+        _at_least("evaluation", self, 0, "num_tasks", "num_baseline_tasks", "temperature")
+        _at_least("evaluation", self, 1, "max_tries")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutConfig:
+    """The rollout workers and what they are asked to run."""
+
+    num_workers: int = 2  # each has its own browser
+    admission_window: int = 2  # policy versions that rollouts may run ahead of the learner
+    max_reissues: int = 3  # of one member lost to infra failures, before its group closes without
+    max_failures_in_a_row: int = 12  # infra failures with no success between: the world is down
+    attempt_margin_s: float = 60.0  # on top of what the env's own deadlines add up to
+
+    def __post_init__(self) -> None:
+        _at_least("rollout", self, 1, "num_workers", "max_failures_in_a_row")
+        _at_least("rollout", self, 0, "admission_window", "max_reissues")
+        _above_zero("rollout", self, "attempt_margin_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterConfig:
+    """Processes: sizes, deadlines and the share of a core that Ray books for each."""
+
+    object_store_mb: int = 320  # of the local cluster that a run starts for itself
+    num_cpus: float = 2.0  # offered by that cluster, whatever the machine has
+    rollout_cpus: float = 0.5
+    reward_cpus: float = 0.2
+    replay_cpus: float = 0.1
+    learner_cpus: float = 0.5
+    num_reward_workers: int = 1
+    reward_timeout_s: float = 30.0  # deadline of one score
+    max_score_tries: int = 3
+    start_timeout_s: float = 120.0  # until a new worker answers
+    call_timeout_s: float = 30.0  # deadline of every short call
+    health_interval_s: float = 5.0
+    max_missed_health: int = 3  # a worker that misses this many in a row is replaced
+    close_timeout_s: float = 4.0  # a worker that takes longer to close is killed
+    max_restarts: int = 50  # of all workers together
+
+    def __post_init__(self) -> None:
+        _at_least("cluster", self, 80, "object_store_mb")
+        _at_least("cluster", self, 1, "num_reward_workers", "max_score_tries", "max_missed_health")
+        _at_least("cluster", self, 0, "max_restarts")
+        _above_zero(
+            "cluster",
+            self,
+            "num_cpus",
+            "rollout_cpus",
+            "reward_cpus",
+            "replay_cpus",
+            "learner_cpus",
+            "reward_timeout_s",
+            "start_timeout_s",
+            "call_timeout_s",
+            "health_interval_s",
+            "close_timeout_s",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoggerConfig:
+    """Where a run leaves its files, and how often it speaks."""
+
+    runs_dir: str = "runs"  # relative to the current folder
+    run_name: str = "train"  # after the time stamp in the folder's name
+    progress_interval_s: float = 5.0
+    success_window: int = 64  # attempts that the success on a progress line is taken over
+    memory_interval_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        _above_zero("logger", self, "progress_interval_s", "memory_interval_s")
+        _at_least("logger", self, 1, "success_window")
+        if not self.run_name or "/" in self.run_name:
+            raise ValueError(f"logger.run_name: expected a name without '/', got {self.run_name!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerConfigs:
+    """What a launcher makes workers from."""
+
+    env: EnvConfig
+    policy: PolicyConfig
+    algo: LearnerConfig
+    reward: RewardConfig
+    replay: ReplayConfig
+    cluster: ClusterConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainJob:
+    """All settings of `train.py`."""
+
+    launch: Launch = Launch.RAY
+    mode: Mode = Mode.ASYNC
+    seed: int = 0  # of everything that is drawn
+    train: TrainConfig = field(default_factory=TrainConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    env: EnvConfig = field(default_factory=EnvConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    algo: LearnerConfig = field(default_factory=LearnerConfig)
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
+    replay: ReplayConfig = field(default_factory=ReplayConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    logger: LoggerConfig = field(default_factory=LoggerConfig)
+
+    def __post_init__(self) -> None:
+        _at_least("seed", self, 0, "seed")
+        _check_cores(self.launch, self.rollout, self.cluster)
+
+    def worker_configs(self) -> WorkerConfigs:
+        """The part that workers are made from."""
+        return WorkerConfigs(
+            env=self.env,
+            policy=self.policy,
+            algo=self.algo,
+            reward=self.reward,
+            replay=self.replay,
+            cluster=self.cluster,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateJob:
+    """All settings of `evaluate.py`; the policy's own come from the checkpoint."""
+
+    checkpoint: str  # a run's folder (its newest checkpoint), or one checkpoint's folder
+    launch: Launch = Launch.RAY
+    seed: int = 0
+    with_baselines: bool = False  # also try the scripted agents of `evaluation.baselines`
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    env: EnvConfig = field(default_factory=EnvConfig)
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    logger: LoggerConfig = field(default_factory=lambda: LoggerConfig(run_name="evaluate"))
+
+    def __post_init__(self) -> None:
+        _at_least("seed", self, 0, "seed")
+        _check_cores(self.launch, self.rollout, self.cluster)
+
+
+def _check_cores(launch: Launch, rollout: RolloutConfig, cluster: ClusterConfig) -> None:
+    """A worker that a local cluster cannot place would wait for ever."""
+    booked = (
+        rollout.num_workers * cluster.rollout_cpus
+        + cluster.num_reward_workers * cluster.reward_cpus
+        + cluster.replay_cpus
+        + cluster.learner_cpus
+    )
+    if launch is Launch.RAY and booked > cluster.num_cpus:
+        raise ValueError(
+            f"cluster.num_cpus: expected >= {booked:g}, which rollout.num_workers and "
+            f"cluster.*_cpus book, got {cluster.num_cpus:g}; offer more or book less for each"
+        )

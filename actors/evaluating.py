@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The evaluation job: a checkpoint, and if asked the scripted agents, on held-out tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from actors.config import EvaluateJob, WorkerConfigs
+from actors.evaluation import Evaluation, evaluate, held_out_tasks
+from actors.metrics import MetricsLog
+from actors.run_folder import RunFolder
+from actors.session import make_launcher, open_session
+from actors.summary import success_figures, table, write_summary
+from actors.training import report_evaluation, versions
+from actors.types import POLICY_AGENT, Published
+from agent.config import PolicyConfig
+from envs.search_env import make_task_set
+from learner.checkpoint import Checkpoint, fit_weights, load_checkpoint, newest_checkpoint
+from learner.config import LearnerConfig, ReplayConfig
+
+logger = logging.getLogger(__name__)
+
+_CHECKPOINTS = "checkpoints"
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint at `path`, or the newest one of the run at `path`; else `ValueError`."""
+    if (path / "manifest.json").is_file():
+        return path
+    newest = newest_checkpoint(path / _CHECKPOINTS)
+    if newest is None:
+        raise ValueError(
+            f"checkpoint: expected a run's folder or a checkpoint's folder, got {path}; "
+            "`python train.py` makes one, the newest is runs/latest"
+        )
+    return newest
+
+
+def policy_of(checkpoint: Checkpoint) -> tuple[PolicyConfig, Published]:
+    """How to build the checkpoint's policy, and its weights as they are published."""
+    from agent.forager.agent import build_policy
+
+    policy = PolicyConfig(**checkpoint.policy_config)
+    network = build_policy(policy, seed=0)
+    fresh = {name: value.numpy() for name, value in network.state_dict().items()}
+    weights = fit_weights(checkpoint, fresh)
+    return policy, Published(policy_version=checkpoint.policy_version, weights=weights, metrics={})
+
+
+async def evaluate_checkpoint(
+    job: EvaluateJob, folder: RunFolder, *, on_started: Callable[[], None]
+) -> dict[str, Any]:
+    """Run `job` in `folder` and return its figures, which are also written there."""
+    path = find_checkpoint(Path(job.checkpoint))
+    policy, published = policy_of(load_checkpoint(path))
+    task_set = make_task_set(job.env)
+    tasks = await asyncio.to_thread(
+        held_out_tasks, task_set, max(job.evaluation.num_tasks, job.evaluation.num_baseline_tasks)
+    )
+    todo = {"policy": (POLICY_AGENT, tasks[: job.evaluation.num_tasks])}
+    if job.with_baselines:
+        baseline_tasks = tasks[: job.evaluation.num_baseline_tasks]
+        todo |= {name: (name, baseline_tasks) for name in job.evaluation.baselines}
+    evaluations: dict[str, Evaluation] = {}
+    metrics = MetricsLog(folder.metrics)
+    logger.info("evaluating %s", path)
+    try:
+        async with open_session(
+            make_launcher(job.launch, _worker_configs(job, policy)),
+            env=job.env,
+            rollout=job.rollout,
+            cluster=job.cluster,
+            logger_config=job.logger,
+            on_started=on_started,
+        ) as session:
+            await session.rollouts.publish(published)
+            for name, (agent, some) in todo.items():
+                evaluations[name] = await evaluate(
+                    agent,
+                    some,
+                    rollouts=session.rollouts,
+                    rewards=session.rewards,
+                    config=job.evaluation,
+                    seed=job.seed,
+                )
+                report_evaluation(name, evaluations[name], metrics)
+    finally:
+        metrics.close()
+    summary = {
+        "checkpoint": str(path),
+        "policy_version": published.policy_version,
+        **success_figures(evaluations),
+        "seed": job.seed,
+        "driver": job.env.driver.value,
+        "versions": versions(),
+    }
+    write_summary(folder.summary, summary)
+    logger.info("%s", table(evaluations, summary))
+    return summary
+
+
+def _worker_configs(job: EvaluateJob, policy: PolicyConfig) -> WorkerConfigs:
+    return WorkerConfigs(
+        env=job.env,
+        policy=policy,
+        algo=LearnerConfig(seed=job.seed),
+        reward=job.reward,
+        replay=ReplayConfig(),
+        cluster=job.cluster,
+    )

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries an agent on held-out tasks over the rollout and reward workers that are already up.
+
+Who waits for whom: one lane per rollout worker takes the next task and waits for its attempt, then
+for its score. A task whose attempt the world broke is tried again; one that never got a score is
+missing, never wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from actors.config import EvaluationConfig
+from actors.pool import RewardPool, RolloutPool
+from actors.statistics import Rate, wilson
+from actors.types import AttemptOrder, LostAttempt
+from envs.site import TaskSet
+from envs.types import Scored, Split, Task
+
+_EVALUATION_STREAM = 0xE7A1  # keeps the seeds of evaluation apart from those of training
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskOutcome:
+    """What became of one held-out task."""
+
+    task_id: str
+    kind: str
+    is_right: bool
+    num_steps: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation:
+    """Success of one agent."""
+
+    agent: str
+    outcomes: tuple[TaskOutcome, ...]  # in the order of the tasks, without the missing ones
+    num_missing: int  # tasks that the world broke at every try
+    env_steps: int
+    duration_s: float
+
+    def rate(self) -> Rate:
+        """Success over all kinds."""
+        return _rate(self.outcomes)
+
+    def rate_by_kind(self) -> dict[str, Rate]:
+        """Success by kind of task, kinds in alphabetical order."""
+        kinds = sorted({outcome.kind for outcome in self.outcomes})
+        return {kind: _rate([o for o in self.outcomes if o.kind == kind]) for kind in kinds}
+
+
+def held_out_tasks(task_set: TaskSet, num_tasks: int) -> list[Task]:
+    """The first tasks of the test split."""
+    return [task_set.task(Split.TEST, index) for index in range(num_tasks)]
+
+
+async def evaluate(
+    agent: str,
+    tasks: Sequence[Task],
+    *,
+    rollouts: RolloutPool,
+    rewards: RewardPool,
+    config: EvaluationConfig,
+    seed: int,
+) -> Evaluation:
+    """Try `agent` once on each task; the same seed gives each task the same draws."""
+    began_s = time.monotonic()
+    found: dict[int, TaskOutcome] = {}
+    todo = iter(enumerate(tasks))
+    num_steps = 0
+
+    async def lane() -> None:
+        nonlocal num_steps
+        for index, task in todo:
+            for order in _tries(agent, task, index, config, seed):
+                result = await rollouts.run(order)
+                if isinstance(result, LostAttempt):
+                    num_steps += result.num_steps
+                    continue
+                num_steps += result.report.num_steps
+                score = await rewards.score(order.trajectory_id, result.episode)
+                if isinstance(score, Scored):
+                    found[index] = TaskOutcome(
+                        task_id=task.task_id,
+                        kind=task.kind,
+                        is_right=score.is_right,
+                        num_steps=result.report.num_steps,
+                    )
+                    break
+
+    async with asyncio.TaskGroup() as lanes:
+        for _ in range(rollouts.pool.size):
+            lanes.create_task(lane())
+    return Evaluation(
+        agent=agent,
+        outcomes=tuple(found[index] for index in sorted(found)),
+        num_missing=len(tasks) - len(found),
+        env_steps=num_steps,
+        duration_s=time.monotonic() - began_s,
+    )
+
+
+def _tries(
+    agent: str, task: Task, index: int, config: EvaluationConfig, seed: int
+) -> Iterator[AttemptOrder]:
+    for attempt in range(config.max_tries):
+        entropy = [seed, _EVALUATION_STREAM, index, attempt]
+        yield AttemptOrder(
+            task=task,
+            trajectory_id=f"eval.{agent}.{task.task_id}.t{attempt}",
+            group_id=f"eval.{agent}.{task.task_id}",
+            seed=int(np.random.SeedSequence(entropy).generate_state(1)[0]),
+            agent=agent,
+            temperature=config.temperature,
+            with_teacher=False,
+        )
+
+
+def _rate(outcomes: Sequence[TaskOutcome]) -> Rate:
+    return wilson(sum(outcome.is_right for outcome in outcomes), len(outcomes))

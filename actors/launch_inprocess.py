@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers as plain objects in this process: for a debugger and for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from actors.config import WorkerConfigs
+from actors.learning import LearnerWorker
+from actors.replay import ReplayWorker
+from actors.rewards import RewardWorker
+from actors.rollout import RolloutWorker
+from actors.types import Attempt, AttemptOrder, Batch, Published, Ref, ReplayState, WorkerHealth
+from envs.browser.profile import sweep_dead_profiles
+from envs.types import Scored, Unscored
+
+_T = TypeVar("_T")
+
+
+class InProcessLauncher:
+    """A `Launcher` without processes; a `Ref` is the object itself."""
+
+    def __init__(self, configs: WorkerConfigs) -> None:
+        self._configs = configs
+
+    async def start(self) -> None:
+        """Nothing to bring up."""
+
+    async def start_rollout(self, index: int) -> LocalRollout:
+        """A rollout worker; its browser comes up with its first attempt."""
+        configs = self._configs
+        return LocalRollout(
+            RolloutWorker(env=configs.env, policy=configs.policy, seed=configs.algo.seed)
+        )
+
+    async def start_reward(self, index: int) -> LocalReward:
+        """A reward worker."""
+        return LocalReward(RewardWorker(reward=self._configs.reward))
+
+    async def start_replay(self) -> LocalReplay:
+        """The replay worker."""
+        algo = self._configs.algo
+        return LocalReplay(
+            ReplayWorker(replay=self._configs.replay, group_size=algo.group_size, seed=algo.seed)
+        )
+
+    async def start_learner(self) -> LocalLearner:
+        """The learner worker."""
+        configs = self._configs
+        return LocalLearner(
+            LearnerWorker(policy=configs.policy, algo=configs.algo, replay=configs.replay)
+        )
+
+    async def stop(self) -> None:
+        """Sweep what dead browsers left behind."""
+        sweep_dead_profiles()
+
+
+class LocalRollout:
+    """A `RolloutHandle`."""
+
+    def __init__(self, worker: RolloutWorker) -> None:
+        self._worker = worker
+
+    async def run_attempt(self, order: AttemptOrder) -> Attempt:
+        """Run one attempt to its end."""
+        episode, trajectory, report = await self._worker.run_attempt(order)
+        return Attempt(report=report, episode=episode, trajectory=trajectory)
+
+    async def offer_weights(self, published: Published) -> None:
+        """Leave newer weights."""
+        self._worker.offer_weights(published.policy_version, published.weights)
+
+    async def health(self) -> WorkerHealth:
+        """Always answers."""
+        return self._worker.health()
+
+    async def close(self) -> None:
+        """Give the browser back."""
+        await self._worker.close()
+
+
+class LocalReward:
+    """A `RewardHandle`."""
+
+    def __init__(self, worker: RewardWorker) -> None:
+        self._worker = worker
+
+    async def score(self, episode: Ref) -> Scored | Unscored:
+        """Score one attempt."""
+        return self._worker.score(episode)
+
+    async def health(self) -> WorkerHealth:
+        """Always answers."""
+        return self._worker.health()
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+class LocalReplay:
+    """A `ReplayHandle`."""
+
+    def __init__(self, worker: ReplayWorker) -> None:
+        self._worker = worker
+
+    async def add_member(self, trajectory: Ref, score: Scored) -> ReplayState:
+        """Add a scored attempt."""
+        return self._worker.add_member(trajectory, score)
+
+    async def give_up_member(
+        self, group_id: str, task_id: str, trajectory_id: str, reason: str
+    ) -> ReplayState:
+        """The group goes on without this member."""
+        return self._worker.give_up_member(group_id, task_id, trajectory_id, reason)
+
+    async def take(self, max_groups: int, policy_version: int) -> Batch:
+        """Move ready groups out."""
+        groups, group_ids, state = self._worker.take(max_groups, policy_version)
+        return Batch(groups=groups, group_ids=group_ids, state=state)
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+class LocalLearner:
+    """A `LearnerHandle`; an update runs in a thread, so that rollouts go on."""
+
+    def __init__(self, worker: LearnerWorker) -> None:
+        self._worker = worker
+
+    async def publish(self) -> Published:
+        """The weights published last."""
+        version, weights = self._worker.publish()
+        return Published(policy_version=version, weights=weights, metrics={})
+
+    async def update(self, groups: Ref, progress: float) -> Published:
+        """Train on one batch."""
+        version, weights, metrics = await _in_thread(lambda: self._worker.update(groups, progress))
+        return Published(policy_version=version, weights=weights, metrics=metrics)
+
+    async def save(self, parent: Path) -> Path:
+        """Write a checkpoint of the weights published last."""
+        return self._worker.save(parent)
+
+    async def close(self) -> None:
+        """Holds nothing; an update in flight ends with the process."""
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    """Run `work` in a daemon thread: one that is left behind does not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_T] = loop.create_future()
+
+    def settle(result: _T | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as caught:
+            error = caught
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name="learner", daemon=True).start()
+    return await future

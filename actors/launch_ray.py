@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers as Ray actors; the only module with `ray.remote`.
+
+Bulk travels as object references that the driver owns: they outlive the actor that made them, and
+the driver never reads them. An actor with two sides has two concurrency groups, each with an event
+loop of its own: `work` owns the browser or the network, `control` answers while it is busy. `work`
+has room for two calls, so that `close` can end the attempt in flight.
+
+Actors are never restarted by Ray: a lost one is replaced by the pool, which re-issues its work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pickle
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import ray
+
+from actors.config import WorkerConfigs
+from actors.types import (
+    Attempt,
+    AttemptOrder,
+    AttemptReport,
+    Batch,
+    Published,
+    Ref,
+    ReplayState,
+    WorkerHealth,
+    WorkerLost,
+)
+from agent.types import Trajectory
+from envs.browser.profile import sweep_dead_profiles
+from envs.types import Episode, Scored, Unscored
+from learner.types import Group
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_BYTES_PER_MB = 1_000_000
+_remote: Any = ray.remote  # its stubs do not know concurrency groups
+_GROUPS = {"work": 2, "control": 1}
+# Several processes share few cores.
+_THREAD_LIMITS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+# --- Actors: imports of the heavy parts happen in their own processes --------------------------
+
+
+@_remote(concurrency_groups=_GROUPS)
+class _RolloutActor:
+    """A `RolloutWorker` in its own process."""
+
+    def __init__(self, configs: WorkerConfigs) -> None:
+        from actors.rollout import RolloutWorker
+
+        self._worker = RolloutWorker(env=configs.env, policy=configs.policy, seed=configs.algo.seed)
+
+    @ray.method(concurrency_group="work")
+    async def run_attempt(self, order: AttemptOrder) -> tuple[Episode, Trajectory, AttemptReport]:
+        return await self._worker.run_attempt(order)
+
+    @ray.method(concurrency_group="work")
+    async def close(self) -> None:
+        await self._worker.close()
+
+    @ray.method(concurrency_group="control")
+    async def offer_weights(self, policy_version: int, weights: Mapping[str, np.ndarray]) -> None:
+        self._worker.offer_weights(policy_version, weights)
+
+    @ray.method(concurrency_group="control")
+    async def health(self) -> WorkerHealth:
+        return self._worker.health()
+
+
+@_remote(concurrency_groups=_GROUPS)
+class _RewardActor:
+    """A `RewardWorker` in its own process; no torch there."""
+
+    def __init__(self, configs: WorkerConfigs) -> None:
+        from actors.rewards import RewardWorker
+
+        self._worker = RewardWorker(reward=configs.reward)
+
+    @ray.method(concurrency_group="work")
+    async def score(self, episode: Episode) -> Scored | Unscored:
+        return self._worker.score(episode)
+
+    @ray.method(concurrency_group="control")
+    async def health(self) -> WorkerHealth:
+        return self._worker.health()
+
+
+@_remote(max_concurrency=1)
+class _ReplayActor:
+    """A `ReplayWorker` in its own process; no torch there."""
+
+    def __init__(self, configs: WorkerConfigs) -> None:
+        from actors.replay import ReplayWorker
+
+        self._worker = ReplayWorker(
+            replay=configs.replay, group_size=configs.algo.group_size, seed=configs.algo.seed
+        )
+
+    async def ready(self) -> None:
+        """Answers once the actor is up."""
+
+    async def add_member(self, trajectory: Trajectory, score: Scored) -> ReplayState:
+        # Arrays that arrive in shared memory would pin it for as long as replay keeps them.
+        return self._worker.add_member(_own(trajectory), _own(score))
+
+    async def give_up_member(
+        self, group_id: str, task_id: str, trajectory_id: str, reason: str
+    ) -> ReplayState:
+        return self._worker.give_up_member(group_id, task_id, trajectory_id, reason)
+
+    async def take(
+        self, max_groups: int, policy_version: int
+    ) -> tuple[tuple[Group, ...], tuple[tuple[str, ...], ReplayState]]:
+        groups, group_ids, state = self._worker.take(max_groups, policy_version)
+        return groups, (group_ids, state)
+
+
+@_remote(concurrency_groups=_GROUPS)
+class _LearnerActor:
+    """A `LearnerWorker` in its own process."""
+
+    def __init__(self, configs: WorkerConfigs) -> None:
+        from actors.learning import LearnerWorker
+
+        self._worker = LearnerWorker(
+            policy=configs.policy, algo=configs.algo, replay=configs.replay
+        )
+
+    @ray.method(concurrency_group="work")
+    async def update(
+        self, groups: tuple[Group, ...], progress: float
+    ) -> tuple[dict[str, np.ndarray], tuple[int, Mapping[str, float]]]:
+        version, weights, metrics = self._worker.update(groups, progress)
+        return weights, (version, metrics)
+
+    @ray.method(concurrency_group="control")
+    async def publish(self) -> tuple[dict[str, np.ndarray], tuple[int, Mapping[str, float]]]:
+        version, weights = self._worker.publish()
+        return weights, (version, {})
+
+    @ray.method(concurrency_group="control")
+    async def save(self, parent: Path) -> Path:
+        return self._worker.save(parent)
+
+
+def _own(value: _T) -> _T:
+    """A copy of `value` with arrays of its own: pickled with its buffers inside, and back."""
+    return pickle.loads(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+# --- The launcher and its handles, in the driver ----------------------------------------------
+
+
+class RayLauncher:
+    """A `Launcher` on the cluster of `RAY_ADDRESS`, or on a local one of its own."""
+
+    def __init__(self, configs: WorkerConfigs) -> None:
+        self._configs = configs
+
+    async def start(self) -> None:
+        """Start or join Ray. Signal handlers must be installed after this: Ray replaces them."""
+        cluster = self._configs.cluster
+        options: dict[str, Any] = {"address": os.environ.get("RAY_ADDRESS")}
+        if not options["address"]:
+            # A token that an earlier run left behind would turn authentication on in some of the
+            # processes only; this cluster listens on the loopback alone.
+            os.environ["RAY_AUTH_MODE"] = "disabled"
+            os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+            os.environ["RAY_enable_worker_prestart"] = "0"  # noqa: SIM112 - ~75 MB each
+            options = {
+                "address": "local",
+                "num_cpus": cluster.num_cpus,
+                "object_store_memory": cluster.object_store_mb * _BYTES_PER_MB,
+                "include_dashboard": False,
+                "_node_ip_address": "127.0.0.1",
+            }
+        ray.init(
+            namespace=f"foragerl-{os.getpid()}-{time.time_ns()}",
+            log_to_driver=False,
+            logging_level=logging.WARNING,
+            runtime_env={"env_vars": dict.fromkeys(_THREAD_LIMITS, "1")},
+            **options,
+        )
+
+    async def start_rollout(self, index: int) -> RayRollout:
+        """A rollout actor that answers."""
+        cluster = self._configs.cluster
+        actor = self._start(_RolloutActor, cluster.rollout_cpus)
+        handle = RayRollout(actor, f"rollout {index}", cluster.close_timeout_s)
+        await handle.health()
+        return handle
+
+    async def start_reward(self, index: int) -> RayReward:
+        """A reward actor that answers."""
+        handle = RayReward(
+            self._start(_RewardActor, self._configs.cluster.reward_cpus), f"reward {index}"
+        )
+        await handle.health()
+        return handle
+
+    async def start_replay(self) -> RayReplay:
+        """The replay actor, once it answers."""
+        actor = self._start(_ReplayActor, self._configs.cluster.replay_cpus)
+        await _answer(actor.ready.remote(), "replay")
+        return RayReplay(actor, "replay")
+
+    async def start_learner(self) -> RayLearner:
+        """The learner actor, once it answers."""
+        handle = RayLearner(
+            self._start(_LearnerActor, self._configs.cluster.learner_cpus), "learner"
+        )
+        await handle.publish()
+        return handle
+
+    async def stop(self) -> None:
+        """Leave Ray; a local cluster ends with it."""
+        ray.shutdown()
+        sweep_dead_profiles()  # of actors that had to be killed
+
+    def _start(self, actor_class: Any, num_cpus: float) -> Any:
+        options = actor_class.options(num_cpus=num_cpus, max_restarts=0, max_task_retries=0)
+        return options.remote(self._configs)
+
+
+class _RayHandle:
+    """An actor and the name that errors call it by."""
+
+    def __init__(self, actor: Any, name: str) -> None:
+        self._actor = actor
+        self._name = name
+
+    async def health(self) -> WorkerHealth:
+        """Answers while the actor's work side is busy."""
+        return await _answer(self._actor.health.remote(), self._name)
+
+    async def close(self) -> None:
+        """End the actor."""
+        ray.kill(self._actor)
+
+
+class RayRollout(_RayHandle):
+    """A `RolloutHandle`."""
+
+    def __init__(self, actor: Any, name: str, close_timeout_s: float) -> None:
+        super().__init__(actor, name)
+        self._close_timeout_s = close_timeout_s
+
+    async def run_attempt(self, order: AttemptOrder) -> Attempt:
+        """Run one attempt to its end; evidence and model inputs stay references."""
+        call = self._actor.run_attempt.options(num_returns=3)
+        episode, trajectory, report = call.remote(order)
+        return Attempt(
+            report=await _answer(report, self._name), episode=episode, trajectory=trajectory
+        )
+
+    async def offer_weights(self, published: Published) -> None:
+        """Leave newer weights."""
+        call = self._actor.offer_weights.remote(published.policy_version, published.weights)
+        await _answer(call, self._name)
+
+    async def close(self) -> None:
+        """Let the actor give its browser back, then end it; one that hangs is killed."""
+        try:
+            closing = _answer(self._actor.close.remote(), self._name)
+            await asyncio.wait_for(closing, self._close_timeout_s)
+        except (WorkerLost, TimeoutError) as error:
+            logger.info("%s did not close by itself: %r", self._name, error)
+        ray.kill(self._actor)
+
+
+class RayReward(_RayHandle):
+    """A `RewardHandle`."""
+
+    async def score(self, episode: Ref) -> Scored | Unscored:
+        """Score one attempt."""
+        return await _answer(self._actor.score.remote(episode), self._name)
+
+
+class RayReplay(_RayHandle):
+    """A `ReplayHandle`."""
+
+    async def add_member(self, trajectory: Ref, score: Scored) -> ReplayState:
+        """Add a scored attempt."""
+        return await _answer(self._actor.add_member.remote(trajectory, score), self._name)
+
+    async def give_up_member(
+        self, group_id: str, task_id: str, trajectory_id: str, reason: str
+    ) -> ReplayState:
+        """The group goes on without this member."""
+        call = self._actor.give_up_member.remote(group_id, task_id, trajectory_id, reason)
+        return await _answer(call, self._name)
+
+    async def take(self, max_groups: int, policy_version: int) -> Batch:
+        """Move ready groups out; they go to the learner by reference."""
+        call = self._actor.take.options(num_returns=2)
+        groups, rest = call.remote(max_groups, policy_version)
+        group_ids, state = await _answer(rest, self._name)
+        return Batch(groups=groups, group_ids=group_ids, state=state)
+
+
+class RayLearner(_RayHandle):
+    """A `LearnerHandle`."""
+
+    async def publish(self) -> Published:
+        """The weights published last, by reference."""
+        return await self._published(self._actor.publish.options(num_returns=2).remote())
+
+    async def update(self, groups: Ref, progress: float) -> Published:
+        """Train on one batch."""
+        call = self._actor.update.options(num_returns=2)
+        return await self._published(call.remote(groups, progress))
+
+    async def save(self, parent: Path) -> Path:
+        """Write a checkpoint of the weights published last, on the learner's node."""
+        return await _answer(self._actor.save.remote(parent), self._name)
+
+    async def _published(self, refs: list[Ref]) -> Published:
+        weights, rest = refs
+        version, metrics = await _answer(rest, self._name)
+        return Published(policy_version=version, weights=weights, metrics=metrics)
+
+
+async def _answer(ref: Ref, name: str) -> Any:
+    """Wait for one answer; a dead actor, or data that died with its node, is `WorkerLost`."""
+    try:
+        return await ref
+    except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
+        raise WorkerLost(f"{name}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rollout worker: one env, one agent at a time, one attempt at a time.
+
+Two sides. The work side (`run_attempt`, `close`) lives on one event loop, which owns the browser.
+The control side (`offer_weights`, `health`) may be called from another thread at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from actors.types import POLICY_AGENT, AttemptOrder, AttemptReport, WorkerHealth
+from actors.weight_box import WeightBox
+from agent.config import PolicyConfig
+from agent.episode import Attempt as EpisodeAttempt
+from agent.episode import run_episode
+from agent.forager.agent import ForagerAgent
+from agent.registry import AGENTS
+from agent.types import Agent, Trajectory
+from envs.config import EnvConfig
+from envs.driver import InfraError
+from envs.registry import TEACHERS, resolve
+from envs.search_env import SearchEnv, make_env
+from envs.site import Teacher
+from envs.types import Episode
+
+Outcome = tuple[Episode, Trajectory, AttemptReport]
+
+
+class RolloutWorker:
+    """Runs attempts; after an infra failure the next one gets a fresh browser."""
+
+    def __init__(self, *, env: EnvConfig, policy: PolicyConfig, seed: int) -> None:
+        torch.set_num_threads(1)  # one state at a time: more threads only take cores from others
+        self._env_config = env
+        self._policy_config = policy
+        self._seed = seed
+        self._env: SearchEnv | None = None
+        self._teacher: Teacher | None = None
+        self._policies: dict[float, ForagerAgent] = {}  # by temperature
+        self._box = WeightBox()
+        self._attempt: asyncio.Task[Outcome] | None = None
+        self._num_done = 0
+
+    # --- Control side ----------------------------------------------------------------------------
+
+    def offer_weights(self, policy_version: int, weights: Mapping[str, np.ndarray]) -> None:
+        """Leave newer weights for the work side to take before its next step."""
+        self._box.put(policy_version, weights)
+
+    def health(self) -> WorkerHealth:
+        """That the worker's process answers, and what it has done."""
+        return WorkerHealth(
+            pid=os.getpid(), num_done=self._num_done, policy_version=self._box.version
+        )
+
+    # --- Work side -------------------------------------------------------------------------------
+
+    async def run_attempt(self, order: AttemptOrder) -> Outcome:
+        """Run one attempt to its end; an infra failure is a report, not an exception."""
+        self._attempt = asyncio.ensure_future(self._run(order))
+        try:
+            return await self._attempt
+        finally:
+            self._attempt = None
+            self._num_done += 1
+
+    async def close(self) -> None:
+        """End the attempt in flight and give the browser back."""
+        if self._attempt is not None:
+            self._attempt.cancel()
+            await asyncio.wait({self._attempt})
+        await self._close_env()
+
+    async def _run(self, order: AttemptOrder) -> Outcome:
+        began_s = time.monotonic()
+        try:
+            env = await self._started_env()
+        except InfraError as error:
+            await self._close_env()
+            return _not_begun(order, error, time.monotonic() - began_s)
+        agent = self._agent(order)
+        attempt = await run_episode(
+            env,
+            agent,
+            order.task,
+            trajectory_id=order.trajectory_id,
+            group_id=order.group_id,
+            seed=order.seed,
+            teacher=self._started_teacher() if order.with_teacher else None,
+            before_step=lambda: self._take_newer_weights(agent),
+        )
+        if attempt.episode.stop.is_infra_failure():
+            await self._close_env()
+        return attempt.episode, attempt.trajectory, _report(attempt, time.monotonic() - began_s)
+
+    async def _started_env(self) -> SearchEnv:
+        if self._env is None:
+            self._env = make_env(self._env_config)
+            await self._env.start()
+        return self._env
+
+    async def _close_env(self) -> None:
+        env, self._env = self._env, None
+        if env is not None:
+            await env.close()
+
+    def _started_teacher(self) -> Teacher | None:
+        """The teacher of the task set, if it has one; without, only the outcome term learns."""
+        name = self._env_config.task_set
+        if self._teacher is None and name in TEACHERS:
+            self._teacher = resolve(name, TEACHERS, what="env.task_set")()
+        return self._teacher
+
+    def _agent(self, order: AttemptOrder) -> Agent:
+        if order.agent != POLICY_AGENT:
+            scripted: Agent = resolve(order.agent, AGENTS, what="agent")()
+            return scripted
+        agent = self._policies.get(order.temperature)
+        if agent is None:
+            agent = ForagerAgent(
+                self._policy_config, seed=self._seed, temperature=order.temperature
+            )
+            agent.policy_version = -1  # its weights come from the box
+            self._policies[order.temperature] = agent
+        if self._box.version < 0:
+            raise RuntimeError("expected offer_weights() before an attempt of the policy")
+        return agent
+
+    def _take_newer_weights(self, agent: Agent) -> None:
+        if isinstance(agent, ForagerAgent):
+            newer = self._box.newer_than(agent.policy_version)
+            if newer is not None:
+                agent.load_weights(newer[1], newer[0])
+
+
+def _report(attempt: EpisodeAttempt, wall_s: float) -> AttemptReport:
+    episode, trajectory = attempt.episode, attempt.trajectory
+    versions = [step.policy_version for step in trajectory.steps]
+    return AttemptReport(
+        trajectory_id=episode.trajectory_id,
+        group_id=episode.group_id,
+        task_id=episode.task.task_id,
+        kind=episode.task.kind,
+        stop=episode.stop,
+        detail=attempt.infra_detail,
+        num_steps=len(episode.steps),
+        num_bytes=trajectory.num_bytes(),
+        wall_s=wall_s,
+        first_version=versions[0] if versions else -1,
+        last_version=versions[-1] if versions else -1,
+    )
+
+
+def _not_begun(order: AttemptOrder, error: InfraError, wall_s: float) -> Outcome:
+    """What is left of an attempt whose browser never came up."""
+    task = order.task
+    episode = Episode(
+        trajectory_id=order.trajectory_id,
+        group_id=order.group_id,
+        task=task,
+        steps=(),
+        final_answer="",
+        stop=error.stop,
+    )
+    trajectory = Trajectory(
+        trajectory_id=order.trajectory_id,
+        group_id=order.group_id,
+        task_id=task.task_id,
+        kind=task.kind,
+        split=task.split,
+        layer_weights=task.layer_weights,
+        steps=(),
+        stop=error.stop,
+    )
+    attempt = EpisodeAttempt(
+        episode=episode, trajectory=trajectory, act_s=0.0, env_s=wall_s, infra_detail=str(error)
+    )
+    return episode, trajectory, _report(attempt, wall_s)

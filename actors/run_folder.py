@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder that a run leaves behind.
+
+runs/20260101-120000-train/   config.yaml  run.log  metrics.jsonl  checkpoints/  summary.json
+runs/latest                   a link to the newest
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+LATEST = "latest"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunFolder:
+    """Paths inside one run's folder."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """The resolved config."""
+        return self.path / "config.yaml"
+
+    @property
+    def log(self) -> Path:
+        """What was shown on the terminal."""
+        return self.path / "run.log"
+
+    @property
+    def metrics(self) -> Path:
+        """JSON lines."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        """One file per kept checkpoint."""
+        return self.path / "checkpoints"
+
+    @property
+    def summary(self) -> Path:
+        """The figures at the end; absent for a run that did not reach it."""
+        return self.path / "summary.json"
+
+
+def make_run_folder(runs_dir: Path, run_name: str) -> RunFolder:
+    """A new folder under `runs_dir`, linked as `latest`."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        path = runs_dir / f"{stamp}-{run_name}{suffix}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        (path / "checkpoints").mkdir()
+        _link_latest(runs_dir, path)
+        return RunFolder(path=path)
+    raise RuntimeError(f"{runs_dir}: no free name for a run at {stamp}")
+
+
+def _link_latest(runs_dir: Path, target: Path) -> None:
+    partial = runs_dir / f".{LATEST}-{os.getpid()}"
+    partial.unlink(missing_ok=True)
+    partial.symlink_to(target.name)
+    os.replace(partial, runs_dir / LATEST)

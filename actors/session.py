@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that are up: what training and evaluation share, from start to the last process gone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from actors.config import ClusterConfig, Launch, LoggerConfig, RolloutConfig, WorkerConfigs
+from actors.memory import MemorySampler
+from actors.pool import RestartBudget, RewardPool, RolloutPool, WorkerPool
+from actors.types import Launcher, RewardHandle, RolloutHandle
+from envs.config import EnvConfig
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Session:
+    """The two pools and what counts for both."""
+
+    launcher: Launcher
+    rollouts: RolloutPool
+    rewards: RewardPool
+    restarts: RestartBudget
+    memory: MemorySampler
+
+
+def make_launcher(launch: Launch, configs: WorkerConfigs) -> Launcher:
+    """The launcher that the config names; Ray is imported only where it is used."""
+    if launch is Launch.INPROCESS:
+        from actors.launch_inprocess import InProcessLauncher
+
+        return InProcessLauncher(configs)
+    from actors.launch_ray import RayLauncher
+
+    return RayLauncher(configs)
+
+
+@contextlib.asynccontextmanager
+async def open_session(
+    launcher: Launcher,
+    *,
+    env: EnvConfig,
+    rollout: RolloutConfig,
+    cluster: ClusterConfig,
+    logger_config: LoggerConfig,
+    on_started: Callable[[], None],
+) -> AsyncIterator[Session]:
+    """Bring both pools up and watch them; everything is closed at the end, whatever happened.
+
+    `on_started` is called once the platform is up. The first failure of anything that runs beside
+    the caller cancels the caller and comes out as an `ExceptionGroup`.
+    """
+    try:
+        await launcher.start()
+        on_started()
+        async with asyncio.TaskGroup() as tasks:
+            restarts = RestartBudget(cluster.max_restarts)
+            rollout_workers: WorkerPool[RolloutHandle] = WorkerPool(
+                "rollout",
+                launcher.start_rollout,
+                size=rollout.num_workers,
+                cluster=cluster,
+                budget=restarts,
+                spawn=tasks.create_task,
+            )
+            reward_workers: WorkerPool[RewardHandle] = WorkerPool(
+                "reward",
+                launcher.start_reward,
+                size=cluster.num_reward_workers,
+                cluster=cluster,
+                budget=restarts,
+                spawn=tasks.create_task,
+            )
+            memory = MemorySampler(logger_config.memory_interval_s)
+            pools = (rollout_workers, reward_workers)
+            beside = [tasks.create_task(memory.run())]
+            try:
+                await asyncio.gather(*(pool.start() for pool in pools))
+                beside += [tasks.create_task(pool.watch()) for pool in pools]
+                yield Session(
+                    launcher=launcher,
+                    rollouts=RolloutPool(
+                        rollout_workers, env=env, rollout=rollout, cluster=cluster
+                    ),
+                    rewards=RewardPool(reward_workers, cluster=cluster),
+                    restarts=restarts,
+                    memory=memory,
+                )
+            finally:
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*(pool.close() for pool in pools))
+    finally:
+        await launcher.stop()
