@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from envs.web.draw import Draw
 from envs.web.filler import FILLERS, WEB_TEXTS, Filler
-from envs.web.relations import RELATION, Kind, ValueType
+from envs.web.relations import Kind
 from envs.web.terms import TOPICS
 from envs.web.wording import WORDINGS
 from envs.web.world import LIMIT_YEARS, Entity, Fact, World
@@ -21,6 +21,8 @@ POLICY_HOST = "policy.forage.test"
 _INFOBOX_ONLY = 0.4
 _PROSE_ONLY = 0.45  # the rest stands in both
 _MAX_INBOUND = 5
+_NUM_SEE_ALSO = 6
+_PLAIN_SHARE = 0.6  # of the wordings that are one of the first two on their list
 _WITH_ARTICLE = frozenset({Kind.REGULATION, Kind.AGENCY})  # English: "the Tarvane Noise Act"
 
 
@@ -66,8 +68,8 @@ class Article:
     url: str
     infobox: tuple[Block, ...]
     sections: tuple[Section, ...]
-    versions_intro: str  # above the table of yearly versions, or ""
-    versions: tuple[Block, ...]  # rows of that table; cells separated by " | "
+    versions_caption: str  # of the table of yearly versions, or ""
+    versions: tuple[Block, ...]  # rows of that table, newest first; cells separated by " | "
     see_also: tuple[Link, ...]
 
     def blocks(self) -> Iterator[Block]:
@@ -80,10 +82,10 @@ class Article:
 
     def text(self) -> str:
         """The words of the page, for the search engine."""
-        parts = [self.entity.name, *(block.text() for block in self.blocks())]
+        parts = [block.text() for block in self.blocks()]
         parts.extend(section.heading for section in self.sections)
-        parts.append(self.versions_intro)
-        parts.extend(link.text for link in self.see_also)
+        parts.append(self.versions_caption)
+        parts.append(", ".join(link.text for link in self.see_also))
         return "\n".join(part for part in parts if part)
 
 
@@ -125,15 +127,15 @@ class _Composer:
 
     def article(self) -> Article:
         rows, stated = self._place_facts()
-        versions_intro, versions = self._versions()
+        caption, versions = self._versions()
         return Article(
             entity=self._entity,
             url=url_of(self._entity),
             infobox=rows,
             sections=self._sections(stated),
-            versions_intro=versions_intro,
+            versions_caption=caption,
             versions=versions,
-            see_also=tuple(self._link(e) for e in self._others(4)),
+            see_also=tuple(self._link(e) for e in self._others(_NUM_SEE_ALSO)),
         )
 
     def _place_facts(self) -> tuple[tuple[Block, ...], list[Block]]:
@@ -146,26 +148,33 @@ class _Composer:
                 continue
             wording = WORDINGS[self._world.language][fact.relation]
             place = draw.fraction() if wording.sentences else 0.0
-            value = self._value_run(fact)
             if place < _INFOBOX_ONLY or place >= _INFOBOX_ONLY + _PROSE_ONLY:
-                header = draw.pick(wording.headers)
-                rows.append(Block(runs=(value,), facts=(fact,), header=header))
+                header = self._pick_wording(wording.headers)
+                rows.append(Block(runs=(self._value_run(fact),), facts=(fact,), header=header))
             if place >= _INFOBOX_ONLY:
-                runs = self._sentence(draw.pick(wording.sentences), value)
+                runs = self._sentence(self._pick_wording(wording.sentences), fact)
                 sentences.append(Block(runs=runs, facts=(fact,)))
         for header, text in draw.sample(self._filler.decoy_rows, 2):
             rows.insert(draw.below(len(rows) + 1), Block(runs=(text,), header=header))
         return tuple(rows), sentences
 
+    def _pick_wording(self, variants: tuple[str, ...]) -> str:
+        """One of the variants; the first two are plain and more frequent."""
+        is_plain = self._draw.chance(_PLAIN_SHARE)
+        return self._draw.pick(variants[:2] if is_plain else variants)
+
     def _sections(self, stated: list[Block]) -> tuple[Section, ...]:
         """Lead, two sections of prose, and the list of those that refer to the entity."""
         draw, filler = self._draw, self._filler
-        plain = draw.sample(filler.sentences, 8)
-        lead = self._paragraph([draw.pick(filler.leads), plain.pop()], stated[:1])
+        plain = draw.sample(filler.sentences, 10)
+        start = draw.pick(filler.leads).replace("{s}", mention_of(self._entity))
+        lead = self._paragraph([start, plain.pop()], stated[:1])
         middle = self._paragraph([plain.pop(), plain.pop()], stated[1:2])
         aside = self._paragraph([plain.pop(), draw.pick(filler.mentions)], [])
         last = self._paragraph([plain.pop(), plain.pop()], stated[2:3])
         close = self._paragraph([plain.pop(), plain.pop()], stated[3:])
+        views = self._paragraph([draw.pick(filler.mentions), plain.pop()], [])
+        end = self._paragraph([plain.pop()], [])
         inbound = [
             self._world.entities[fact.subject] for fact in self._world.inbound[self._entity.key]
         ]
@@ -178,6 +187,7 @@ class _Composer:
             Section(heading="", paragraphs=(lead,)),
             Section(heading=filler.headings[0], paragraphs=(middle, aside)),
             Section(heading=filler.headings[1], paragraphs=(last, close)),
+            Section(heading=filler.headings[2], paragraphs=(views, end)),
         ]
         if items:
             sections.append(Section(heading=filler.inbound_heading, paragraphs=(), items=items))
@@ -194,24 +204,24 @@ class _Composer:
             runs.extend((*([" "] if runs else []), *part.runs))
         return Block(runs=tuple(runs), facts=tuple(f for part in parts for f in part.facts))
 
-    def _sentence(self, template: str, value: Run | None) -> tuple[Run, ...]:
+    def _sentence(self, template: str, value: Fact | None) -> tuple[Run, ...]:
         """A template as runs; the value or the other entity becomes a run of its own."""
-        slot = "{v}" if "{v}" in template else "{o}"
+        slot = "{v}" if value is not None else "{o}"
         before, found, after = template.partition(slot)
         runs: list[Run] = [self._fill(before)]
-        if found and slot == "{o}":
-            (other,) = self._others(1)
-            runs.append(self._link(other))
-        elif found:
-            assert value is not None
-            if isinstance(value, Link) and value.text.split()[-1] in ("Agency", "Board"):
-                runs[0] = f"{runs[0]}{'the ' if before else 'The '}"
-            runs.append(value)
+        if found:
+            target = self._others(1)[0] if value is None else self._target(value)
+            if target is not None and target.kind in _WITH_ARTICLE:
+                runs.append("the ")
+            if target is not None:
+                runs.append(self._link(target))
+            elif value is not None:
+                runs.append(value.text)
         runs.append(self._fill(after))
-        first = runs[0]
-        if isinstance(first, str) and first:
-            runs[0] = first[0].upper() + first[1:]
-        return tuple(run for run in runs if run != "")
+        runs = [run for run in runs if run != ""]
+        if isinstance(runs[0], str):
+            runs[0] = runs[0][0].upper() + runs[0][1:]
+        return tuple(runs)
 
     def _fill(self, text: str) -> str:
         """Subject and decoy year put into a piece of a template."""
@@ -240,12 +250,15 @@ class _Composer:
             rows.append(
                 Block(runs=(f"{fact.text} | {day} | {status}",), facts=(fact,), header=str(year))
             )
-        return texts["versions_intro"].replace("{q}", topic.quantity), tuple(rows)
+        return texts["versions_caption"].replace("{q}", topic.quantity), tuple(rows)
+
+    def _target(self, fact: Fact) -> Entity | None:
+        """The entity that a fact's value is, if it is one."""
+        return self._world.entities[fact.target] if fact.target >= 0 else None
 
     def _value_run(self, fact: Fact) -> Run:
-        if RELATION[fact.relation].value_type is ValueType.ENTITY:
-            return self._link(self._world.entities[fact.target])
-        return fact.text
+        target = self._target(fact)
+        return fact.text if target is None else self._link(target)
 
     def _others(self, count: int) -> list[Entity]:
         """Entities of the own kind that the page says nothing else about."""

@@ -16,7 +16,7 @@ class Filler:
     """What surrounds the facts of one kind of entity."""
 
     leads: tuple[str, ...]  # first sentence
-    headings: tuple[str, str]  # of the two sections after the lead
+    headings: tuple[str, str, str]  # of the sections after the lead
     sentences: tuple[str, ...]
     mentions: tuple[str, ...]  # sentences about another entity
     decoy_rows: tuple[tuple[str, str], ...]  # infobox rows that answer nothing
@@ -32,7 +32,7 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 "{s} is a public figure whose notebooks are widely read.",
                 "{s} has been the subject of several radio features.",
             ),
-            headings=("Life", "Work and reception"),
+            headings=("Life", "Career", "Reception"),
             sentences=(
                 "Friends describe a quiet person with a large library and little taste for fame.",
                 "The early years left few records, and letters from that time are rare.",
@@ -42,7 +42,7 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 "Reviewers praised the clear style and complained about the many footnotes.",
                 "An exhibition in {n} brought the collected papers together for the first time.",
                 "Illness forced a pause, after which the pace of work became slower.",
-                "Students remember long walks on which most of the teaching took place.",
+                "Students remember long walks and very few blackboards.",
                 "A prize was accepted in {n}, though the ceremony was avoided.",
                 "The correspondence is kept in a private archive and can be read on request.",
                 "In interviews {s} prefers to talk about gardening.",
@@ -58,8 +58,8 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 ("Years active", "four decades"),
                 ("Archive", "private collection"),
             ),
-            inbound_heading="Linked people and places",
-            inbound_item="refers to {s} in its article",
+            inbound_heading="Associated pages",
+            inbound_item="mentions {s}",
         ),
         Kind.ORGANISATION: Filler(
             leads=(
@@ -67,7 +67,7 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 "{s} is a privately held enterprise known for its plain advertising.",
                 "{s} is an enterprise that has changed its name only once.",
             ),
-            headings=("History", "Operations"),
+            headings=("History", "Operations", "Reputation"),
             sentences=(
                 "Its early years were marked by shortages and by a loyal circle of customers.",
                 "A fire in {n} destroyed the old warehouse and much of the archive.",
@@ -93,7 +93,7 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 ("Ownership", "family trust"),
                 ("Motto", "Plain and sturdy"),
             ),
-            inbound_heading="Staff and products",
+            inbound_heading="Associated pages",
             inbound_item="is linked to {s}",
         ),
         Kind.CITY: Filler(
@@ -102,7 +102,7 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 "{s} is a city known for its brick arcades and its tramway.",
                 "{s} is a city whose harbour quarter has been rebuilt twice.",
             ),
-            headings=("History", "Daily life"),
+            headings=("History", "Daily life", "Culture"),
             sentences=(
                 "The old walls were taken down in {n} and replaced by a ring of gardens.",
                 "A great fire in {n} spared only the granaries and the bell tower.",
@@ -128,16 +128,16 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 ("Climate", "mild"),
                 ("Tram lines", "five"),
             ),
-            inbound_heading="People and companies",
+            inbound_heading="Associated pages",
             inbound_item="has ties to {s}",
         ),
         Kind.PRODUCT: Filler(
             leads=(
-                "{s} is an appliance that reviewers call sturdy rather than elegant.",
-                "{s} is a device sold in specialist stores and by mail order.",
-                "{s} is a device with a small but devoted circle of owners.",
+                "{s} is what reviewers call sturdy rather than elegant.",
+                "{s} is sold in specialist stores and by mail order.",
+                "{s} has a small but devoted circle of owners.",
             ),
-            headings=("Development", "Reception"),
+            headings=("Development", "Reception", "Use"),
             sentences=(
                 "The first prototypes were built from spare parts and plywood.",
                 "An internal review in {n} nearly ended the project.",
@@ -171,7 +171,7 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 "{s} is a binding text for companies and public bodies.",
                 "{s} is a national text that is revised once a year.",
             ),
-            headings=("Background", "Compliance"),
+            headings=("Background", "Compliance", "Commentary"),
             sentences=(
                 "Public hearings were held before the first draft was written.",
                 "A commission of experts reviews the thresholds every spring.",
@@ -185,9 +185,9 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 "Neighbouring countries use comparable rules.",
             ),
             mentions=(
-                "The industry was represented by {o} at the hearings.",
-                "An opinion was written by {o} in {n}.",
-                "A complaint by {o} was dismissed.",
+                "Its wording follows {o} in several places.",
+                "Parts were taken over from {o} in {n}.",
+                "Lawyers often read it together with {o}.",
             ),
             decoy_rows=(
                 ("Status", "in force"),
@@ -202,7 +202,7 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 "{s} is a public body that writes and supervises technical rules.",
                 "{s} is a public body with a small technical staff.",
             ),
-            headings=("Mandate", "Organisation"),
+            headings=("Mandate", "Organisation", "Public record"),
             sentences=(
                 "Its reports are laid before parliament every summer.",
                 "Laboratories and archives occupy two separate buildings.",
@@ -213,6 +213,9 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
                 "An external audit in {n} praised the filing system.",
                 "Budgets have been stable for many years.",
                 "Training courses are offered every autumn.",
+                "Field reports are kept for twenty years and then destroyed.",
+                "A staff exchange brings in engineers from abroad.",
+                "Public hearings take place in the large hall.",
             ),
             mentions=(
                 "Measurements are bought from {o}.",
@@ -233,12 +236,11 @@ FILLERS: dict[str, dict[Kind, Filler]] = {
 WEB_TEXTS: dict[str, dict[str, str]] = {
     "en": {
         "versions": "Yearly versions",
-        "version_columns": "Version|Threshold|Applies from|Status",
+        "version_columns": "Version|Limit|Applies from|Status",
         "see_also": "See also",
         "status_current": "Current",
         "status_old": "Superseded",
-        "versions_intro": (
-            "The table lists the threshold of each yearly version; the quantity is the {q}."
-        ),
+        "versions_intro": "Each version replaces the one before it. The newest comes first.",
+        "versions_caption": "Highest permitted {q}",
     }
 }

@@ -60,7 +60,7 @@ def evidence_of(world: World, fact: Fact) -> EvidenceItem | None:
 def _texts_beside(article: Article, fact: Fact) -> list[str]:
     """Everything on the page that does not state `fact`."""
     texts = [block.text() for block in article.blocks() if fact not in block.facts]
-    texts += [article.entity.name, article.versions_intro]
+    texts += [article.entity.name, article.versions_caption]
     texts += [section.heading for section in article.sections]
     return texts + [link.text for link in article.see_also]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ class SearchIndex:
 
     def __init__(self, pages: Sequence[IndexedPage]) -> None:
         self.pages = tuple(pages)
+        # The package sets its logger to DEBUG when it is imported.
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
         self._model = bm25s.BM25(method="lucene", backend="numpy")
         self._model.index(
             [words_of(page.title) * _TITLE_WEIGHT + words_of(page.text) for page in pages],
@@ -57,10 +60,15 @@ class SearchIndex:
 
 
 def snippet(text: str, query: str) -> str:
-    """A stretch of the line that has most words of the query; longer lines win a draw."""
+    """A stretch of the line that has most words of the query; longer lines win a draw.
+
+    A line that is too short to say much is followed by the page's longest one.
+    """
     wanted = set(words_of(query))
     lines = text.split("\n")
     best = max(lines, key=lambda line: (len(wanted.intersection(words_of(line))), len(line)))
+    if len(best) < _SNIPPET_LEAD_CHARS:
+        best = f"{best} · {max(lines, key=len)}"
     hits = [best.lower().find(word) for word in wanted if word in best.lower()]
     start = max(0, min(min(hits, default=0) - _SNIPPET_LEAD_CHARS, len(best) - _SNIPPET_CHARS))
     start = best.find(" ", start) + 1 if start else 0

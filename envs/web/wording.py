@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How each language words a fact: on a page, in a table, in a question.
 
-Part of the page wordings share no word stem with the questions ("works for", "employer"), so a
-question cannot always be answered by matching words.
+The first two page wordings of a list are the plain ones. Part of the others share no word stem
+with any question, so that a question cannot always be answered by matching words.
 
 Placeholders: `{s}` the page's subject, `{v}` the value (written as a link when it is an entity),
 `{x}` what a question is about, `{y}` the year of a yearly version, `{q}` the limited quantity.

@@ -23,10 +23,11 @@ def article_markup(article: Article, language: str, categories: str) -> str:
     ]
     if article.versions:
         head = "".join(f"<th>{escape(c)}</th>" for c in texts["version_columns"].split("|"))
+        caption = f"<caption>{escape(article.versions_caption)}</caption>"
         table = info_table(article.versions, "versions")
         parts.append(
-            f"<h2>{escape(texts['versions'])}</h2><p>{escape(article.versions_intro)}</p>"
-            + table.replace("<tbody>", f"<thead><tr>{head}</tr></thead><tbody>", 1)
+            f"<h2>{escape(texts['versions'])}</h2><p>{escape(texts['versions_intro'])}</p>"
+            + table.replace("<tbody>", f"{caption}<thead><tr>{head}</tr></thead><tbody>", 1)
         )
     parts.append(f"<h2>{escape(texts['see_also'])}</h2>{link_list(article.see_also, 'columns')}")
     return f'<div class="entity">{"".join(parts)}{categories}</div>'

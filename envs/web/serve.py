@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows the embedded web to a person's own browser.
+
+That browser cannot resolve `*.forage.test`, but it takes `*.localhost` for this machine, so every
+host is served as `X.forage.localhost:PORT` and addresses in the pages are rewritten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from aiohttp import web
+
+from envs.site import PageRequest, PageResponse, Site
+from envs.types import Split
+from envs.web.hazards import NO_HAZARDS, Hazards
+from envs.web.sites.shell import SEARCH_HOST
+from envs.web.web_site import EmbeddedSite
+from envs.web.world import build_world
+
+_INNER = re.compile(rb"http://([a-z]+)\.forage\.test")
+
+
+def serve_for_person(
+    world_seed: int, split: Split, port: int, hazards: Hazards = NO_HAZARDS
+) -> None:
+    """Serve a world on 127.0.0.1 until interrupted."""
+    app = person_app(EmbeddedSite(build_world(world_seed, split), hazards), port)
+    web.run_app(app, host="127.0.0.1", port=port, print=lambda _: _announce(port))
+
+
+def person_app(site: Site, port: int) -> web.Application:
+    """The web application; `port` is written into the pages' links."""
+
+    async def handle(http_request: web.Request) -> web.Response:
+        host = http_request.host.partition(":")[0]
+        response = site.respond(
+            PageRequest(
+                host=host.removesuffix(".localhost") + ".test",
+                path=http_request.path,
+                query=dict(http_request.query),
+                cookies=dict(http_request.cookies),
+            )
+        )
+        await asyncio.sleep(response.delay_s)
+        return _outward(response, port)
+
+    async def start(http_request: web.Request) -> web.Response:
+        if http_request.host.endswith(".forage.localhost:" + str(port)):
+            return await handle(http_request)
+        raise web.HTTPFound(start_url(port))
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", start)
+    return app
+
+
+def start_url(port: int) -> str:
+    """Where a person starts."""
+    return f"http://{SEARCH_HOST.removesuffix('.test')}.localhost:{port}/"
+
+
+def _outward(response: PageResponse, port: int) -> web.Response:
+    """The response with addresses that a person's browser can resolve."""
+    target = rb"http://\1.forage.localhost:" + str(port).encode()
+    location = _INNER.sub(target, response.location.encode()).decode()
+    headers = dict(response.headers) | ({"Location": location} if location else {})
+    # aiohttp wants type and charset apart; the header itself may hold both.
+    headers["Content-Type"] = response.content_type
+    is_text = response.content_type.startswith("text/")
+    body = _INNER.sub(target, response.body) if is_text else response.body
+    return web.Response(status=response.status, headers=headers, body=body)
+
+
+def _announce(port: int) -> None:
+    print(f"The embedded web is at {start_url(port)} – press Ctrl-C to stop.")
