@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A person's browser gets the same pages under names that it can resolve."""
+
+from aiohttp.test_utils import TestClient, TestServer
+
+from envs.types import Split
+from envs.web.hazards import NO_HAZARDS
+from envs.web.serve import person_app, start_url
+from envs.web.web_site import EmbeddedSite
+from envs.web.world import build_world
+
+PORT = 8123
+
+
+async def test_pages_are_served_by_host_name_with_addresses_rewritten() -> None:
+    app = person_app(EmbeddedSite(build_world(9001, Split.TEST), NO_HAZARDS), PORT)
+    async with TestClient(TestServer(app)) as client:
+        headers = {"Host": f"wiki.forage.localhost:{PORT}"}
+        response = await client.get("/", headers=headers)
+        text = await response.text()
+        assert response.status == 200
+        assert f"http://search.forage.localhost:{PORT}/search" in text
+        assert "forage.test/" not in text
+        style = await client.get("/style.css", headers=headers)
+        assert style.content_type == "text/css"
+        missing = await client.get("/wiki/Nobody", headers=headers)
+        assert missing.status == 404
+        elsewhere = await client.get("/", allow_redirects=False)
+        assert elsewhere.headers["Location"] == start_url(PORT)
