@@ -169,9 +169,9 @@ def kl_estimators(log_policy: Tensor, log_reference: Tensor) -> tuple[Tensor, Te
 
         k1 = log(pi / ref),   k2 = log(pi / ref)^2 / 2,   k3 = ref / pi - 1 - log(ref / pi)
 
-    Report k3 (unbiased, never negative, small variance near pi); differentiate k2, whose expected gradient
-    is that of the reverse KL. k1 has no expected gradient, k3 that of the forward KL. Names after
-    Schulman's note on approximating KL; gradients: arXiv 2512.21852.
+    Report k3 (unbiased, never negative, small variance near pi); differentiate k2, whose expected
+    gradient is that of the reverse KL. k1 has no expected gradient, k3 that of the forward KL.
+    Names after Schulman's note on approximating KL; gradients: arXiv 2512.21852.
     """
     log_ratio = log_policy - log_reference
     return log_ratio, 0.5 * log_ratio.square(), torch.expm1(-log_ratio) + log_ratio

@@ -43,8 +43,9 @@ def test_kl_estimators_have_the_known_values() -> None:
     assert torch.isclose((p * k3).sum(), exact, atol=1e-15)
     assert not torch.isclose((p * k2).sum(), exact, atol=1e-3)
     assert (k3 >= 0).all()
-    variance = [(p * k.square()).sum() - (p * k).sum().square() for k in (k1, k3)]
-    assert variance[1] < variance[0]
+    near = objective.kl_estimators(log_pi, torch.log_softmax(log_pi + 0.5 * log_ref, 0))
+    variance = [(p * k.square()).sum() - (p * k).sum().square() for k in near]
+    assert variance[2] < 0.2 * variance[0]
 
 
 def test_kl_estimators_have_the_known_expected_gradients() -> None:
@@ -100,9 +101,9 @@ def test_action_aware_kl_is_least_at_the_reference_and_a_weighted_log_ratio_is_n
         policy = distribution(*random_logits(seed + 10))
         assert (objective.action_aware_kl(policy, reference, LEGAL, MULTIPLIERS) > 0).all()
     logits = leaves(7)
-    optimiser = torch.optim.Adam(logits, lr=0.05)
+    optimiser = torch.optim.Adam(logits, lr=0.1)
     log_ratio_min = math.inf
-    for _ in range(600):
+    for _ in range(300):
         optimiser.zero_grad()
         policy = distribution(*logits)
         value = objective.action_aware_kl(policy, reference, LEGAL, MULTIPLIERS).sum()
@@ -110,8 +111,8 @@ def test_action_aware_kl_is_least_at_the_reference_and_a_weighted_log_ratio_is_n
         optimiser.step()
     assert value.item() < 1e-5
     logits = leaves(7)
-    optimiser = torch.optim.Adam(logits, lr=0.05)
-    for _ in range(200):
+    optimiser = torch.optim.Adam(logits, lr=0.1)
+    for _ in range(100):
         optimiser.zero_grad()
         policy = distribution(*logits)
         log_ratio = policy.log_action - reference.log_action
