@@ -19,7 +19,7 @@ from envs.web.guide import next_item, query_fit, same_page, states
 
 _WAIT = Action(type="wait_ms", wait=0)
 # A person closes a layer in their way by one of these rather than by signing in.
-_CLOSING_WORDS = ("close", "not now", "no thanks", "later", "skip", "dismiss", "×", "accept")
+_CLOSING_WORDS = ("close", "not now", "no thanks", "later", "skip", "without", "×", "accept")
 
 
 class OracleAgent:
