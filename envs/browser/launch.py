@@ -13,6 +13,7 @@ import contextlib
 import logging
 import os
 import signal
+import time
 from pathlib import Path
 
 import psutil
@@ -29,6 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 _CLOSE_TIMEOUT_S = 3.0
 _KILL_TIMEOUT_S = 5.0
+_KILL_POLL_S = 0.01
 _PORT_FILE = "DevToolsActivePort"
 
 # One flag only: a second --disable-features silently replaces the first.
@@ -237,6 +239,18 @@ def _end_all(family: list[psutil.Process]) -> None:
     for process in family:
         with contextlib.suppress(psutil.Error):
             process.kill()  # psutil compares start times: a pid used again is left alone
-    _, alive = psutil.wait_procs(family, timeout=_KILL_TIMEOUT_S)
+    deadline_s = time.monotonic() + _KILL_TIMEOUT_S
+    alive = [p for p in family if _is_alive(p)]
+    while alive and time.monotonic() < deadline_s:
+        time.sleep(_KILL_POLL_S)
+        alive = [p for p in alive if _is_alive(p)]
     if alive:
         _LOG.error("processes that survived SIGKILL: %s", [p.pid for p in alive])
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """A zombie is gone: its parent, often an init that takes its time, only has to notice."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

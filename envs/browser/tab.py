@@ -175,6 +175,11 @@ class Tab:
             return True
         return False
 
+    def refuse_download(self) -> None:
+        """A document turned out to be a download, which the browser denies."""
+        self.is_download_refused = True
+        self.wake()
+
     def wake(self) -> None:
         """Wake who sleeps in `wait_for_change`."""
         self._change.set()
@@ -244,9 +249,6 @@ class Tab:
         # An open dialog freezes the page, so it is answered before anyone can wait for it.
         self.post("Page.handleJavaScriptDialog", {"accept": params["type"] != "prompt"})
 
-    def _on_download(self, params: Params) -> None:
-        self.is_download_refused = True
-
     def _on_crashed(self, params: Params) -> None:
         self.is_crashed = True
 
@@ -262,7 +264,6 @@ _HANDLERS = {
     "Page.loadEventFired": Tab._on_loaded,
     "Page.frameStoppedLoading": Tab._on_stopped_loading,
     "Page.javascriptDialogOpening": Tab._on_dialog,
-    "Page.downloadWillBegin": Tab._on_download,
     "Network.requestWillBeSent": Tab._on_request,
     "Network.loadingFinished": Tab._on_request_ended,
     "Network.loadingFailed": Tab._on_request_ended,
