@@ -29,6 +29,10 @@ from learner.objective import Distribution, KLController
 from learner.reservoir import StepReservoir
 from learner.types import Group
 
+# Above the rounding noise of a gradient that is zero in exact arithmetic (the KL at its reference,
+# in a batch without any signal): with a smaller one Adam blows that noise up into full steps.
+_ADAM_EPS = 1e-5
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UpdateReport:
@@ -56,7 +60,9 @@ class Learner:
         self._config = config
         self._policy = policy.to(config.device)
         self._reference = copy.deepcopy(self._policy).requires_grad_(False)
-        self._optimizer = torch.optim.Adam(self._policy.parameters(), lr=config.learning_rate)
+        self._optimizer = torch.optim.Adam(
+            self._policy.parameters(), lr=config.learning_rate, eps=_ADAM_EPS
+        )
         self._credit = CreditAssigner(config.objective, max_lag=max_lag)
         self._controller = KLController(config.objective)
         self._reservoir = StepReservoir(config.reservoir_bytes)

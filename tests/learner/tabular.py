@@ -14,6 +14,7 @@ LEGAL = Legal(
     flat_type=torch.tensor([[0, 0, 0, 1, 2, 2], [0, 0, 2, 2, 0, 0]]),
     flat_mask=torch.tensor([[True] * 6, [True] * 4 + [False] * 2]),
 )
+_SAME_TYPE = LEGAL.flat_type[:, :, None] == LEGAL.flat_type[:, None, :]  # [B, A, A]
 MULTIPLIERS = torch.tensor([0.8, 0.05, 0.3], dtype=torch.float64)
 
 
@@ -23,20 +24,10 @@ def distribution(type_logits: Tensor, action_logits: Tensor, fill: float = -1e9)
     Adding the fill leaves the masked logits in the graph, so that zero gradients mean something.
     """
     log_type = torch.log_softmax(type_logits + _fill(LEGAL.type_mask, fill), dim=1)
-    columns = []
-    for row in range(2):
-        scores = action_logits[row] + _fill(LEGAL.flat_mask[row], fill)
-        kinds = LEGAL.flat_type[row]
-        normaliser = torch.stack(
-            [
-                torch.logsumexp(scores[(kinds == k) & LEGAL.flat_mask[row]], 0)
-                if LEGAL.type_mask[row, k]
-                else scores.new_zeros(())
-                for k in range(3)
-            ]
-        )
-        columns.append(log_type[row, kinds] + scores - normaliser[kinds])
-    return Distribution(log_type=log_type, log_action=torch.stack(columns))
+    scores = action_logits + _fill(LEGAL.flat_mask, fill)
+    normaliser = torch.logsumexp(scores[:, None, :] + _fill(_SAME_TYPE, -1e9), dim=2)
+    log_action = log_type.gather(1, LEGAL.flat_type) + scores - normaliser
+    return Distribution(log_type=log_type, log_action=log_action)
 
 
 def _fill(mask: Tensor, fill: float) -> Tensor:
