@@ -29,18 +29,15 @@ class Question:
 
 
 def draw_question(world: World, kind: str, draw: Draw) -> Question:
-    """A sound question of `kind`: draws again until `is_sound` holds."""
+    """A question of `kind`; drawn again until it can be proven and does not say its own answer."""
     while True:
         facts, text = QUESTION_KINDS[kind](world, draw)
-        evidence = tuple(evidence_of(world, fact) for fact in facts)
-        answer = facts[-1].text
-        named_twice = any(fact.text.casefold() in text.casefold() for fact in facts)
-        if None not in evidence and not named_twice:
-            return Question(
-                text=text,
-                answers=answers_of(world, facts[-1]),
-                evidence=tuple(item for item in evidence if item is not None and answer),
-            )
+        if any(fact.text.casefold() in text.casefold() for fact in facts):
+            continue
+        evidence = [item for fact in facts if (item := evidence_of(world, fact)) is not None]
+        if len(evidence) == len(facts):
+            answers = answers_of(world, facts[-1])
+            return Question(text=text, answers=answers, evidence=tuple(evidence))
 
 
 def evidence_of(world: World, fact: Fact) -> EvidenceItem | None:

@@ -12,7 +12,7 @@ from envs.types import Split
 from envs.web.article import Link
 from envs.web.draw import Draw
 from envs.web.relations import Kind
-from envs.web.search_index import IndexedPage, SearchIndex, snippet, words_of
+from envs.web.search_index import MAX_HITS, IndexedPage, SearchIndex, snippet, words_of
 from envs.web.sites import policy, wiki
 from envs.web.sites.advert import advert_url
 from envs.web.sites.shell import (
@@ -96,7 +96,7 @@ def _results(visit: Visit, query: str) -> str:
             f"<p>No page matches <b>{escape(query)}</b>. Check the spelling or use other words.</p>"
         )
         return f'<section class="results">{"".join(parts)}</section>'
-    found = f"{len(hits)} results" if len(hits) < 100 else "More than 100 results"
+    found = f"{len(hits)} results" if len(hits) < MAX_HITS else f"{MAX_HITS} or more results"
     parts.append(f'<p class="count">{found}, page {number}</p>')
     parts.append(_advert(visit, query, number))
     parts.append(f'<ol class="hits">{"".join(_hit(page_, query) for page_ in shown)}</ol>')
