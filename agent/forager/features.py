@@ -7,7 +7,7 @@ task's truth: question, page, notes and queries are all an agent sees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,12 +83,12 @@ def _element_columns(scene: Scene) -> dict[str, np.ndarray]:
     in_notes = np.array([in_any(f, chains.folded) for f in folded], dtype=bool)
     columns |= {
         "question_coverage": coverage.mean(axis=1),
-        "open_coverage": _each(scene.share_open, coverage),
+        "open_coverage": scene.share_open(coverage),
         "best_clue": coverage.max(axis=1),
         "context_coverage": context.mean(axis=1),
-        "context_open_coverage": _each(scene.share_open, context),
+        "context_open_coverage": scene.share_open(context),
         "chain_coverage": chained.mean(axis=1),
-        "chain_gain": _each(scene.gain, chained),
+        "chain_gain": scene.gain(chained),
         "named_chain_coverage": np.where(is_name, named.mean(axis=1), 0.0),
         "share_of_text_in_question": np.array([share_in(f, question.folded) for f in folded]),
         "in_question": np.array([question.names(f) for f in folded], dtype=bool) & is_name,
@@ -157,7 +157,7 @@ def _span_columns(scene: Scene) -> dict[str, np.ndarray]:
         "from_best_chain": from_note & (chain_coverage >= best - 1e-6),
         "is_row_value": is_value & from_note,
         "own_coverage": own.mean(axis=1),
-        "own_open_coverage": _each(scene.share_open, own),
+        "own_open_coverage": scene.share_open(own),
         "context_coverage": context.mean(axis=1),
         "chain_coverage": chain_coverage,
         "chain_coverage_squared": chain_coverage**2,
@@ -212,7 +212,7 @@ def _state_columns(
         "best_chain": chains.best(),
         "share_open": float(chains.open.mean()),
         "here_coverage": float(scene.here_coverage.mean()),
-        "here_gain": scene.gain(scene.here_coverage),
+        "here_gain": float(scene.gain(scene.here_coverage)),
         "here_in_question": float(question.names(scene.here)),
         "here_in_notes": float(in_any(scene.here_folded, chains.folded)),
         "here_is_query": float(bool(scene.here_folded) and scene.here_folded == scene.query),
@@ -252,7 +252,7 @@ def _option_features(scene: Scene) -> np.ndarray:
             coverage = scene.question.coverage(label)
             features[row, option] = (
                 coverage.mean(),
-                scene.share_open(coverage),
+                float(scene.share_open(coverage)),
                 scene.question.names(label),
             )
     return features
@@ -276,10 +276,6 @@ def _tab_features(scene: Scene) -> np.ndarray:
 
 def _capitalised(spans: Sequence[Span]) -> np.ndarray:
     return np.array([s.text[:1].isupper() for s in spans], dtype=bool)
-
-
-def _each(function: Callable[[np.ndarray], float], rows: np.ndarray) -> np.ndarray:
-    return np.array([function(row) for row in rows], dtype=float)
 
 
 def _masked_max(values: np.ndarray, mask: np.ndarray) -> float:

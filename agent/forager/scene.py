@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,10 @@ import numpy as np
 from agent.forager.clues import Chains, Question, chains_of, page_name, question_view
 from agent.forager.words import tokens
 from envs.types import Observation, Role
+
+# Less of the question than this is no open part.
+MIN_OPEN = 1e-6
+MAX_CACHED_FOLDS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,14 +32,15 @@ class Scene:
     typed: str  # text in the first filled field, folded
     queried: frozenset[str]  # every sent query, folded
 
-    def share_open(self, coverage: np.ndarray) -> float:
-        """How much of the still open part of the question `coverage` explains, in [0, 1]."""
+    def share_open(self, coverage: np.ndarray) -> np.ndarray:
+        """How much of the still open part of the question coverage [..., C] explains, in [0, 1]."""
         weight = float(self.chains.open.sum())
-        return float((coverage * self.chains.open).sum()) / weight if weight > 1e-6 else 0.0
+        explained = np.asarray(coverage @ self.chains.open)
+        return explained / weight if weight > MIN_OPEN else np.zeros_like(explained)
 
-    def gain(self, coverage: np.ndarray) -> float:
-        """Mean coverage beyond the best chain of the notes."""
-        return float(coverage.mean()) - self.chains.best()
+    def gain(self, coverage: np.ndarray) -> np.ndarray:
+        """Mean coverage beyond the best chain of the notes, from coverage [..., C]."""
+        return np.asarray(coverage.mean(axis=-1)) - self.chains.best()
 
 
 def scene_of(observation: Observation) -> Scene:
@@ -56,6 +62,7 @@ def scene_of(observation: Observation) -> Scene:
     )
 
 
+@functools.lru_cache(maxsize=MAX_CACHED_FOLDS)
 def folded_text(text: str) -> str:
     """Lower-case tokens joined by single blanks."""
     return " ".join(tokens(text))
