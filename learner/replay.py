@@ -95,6 +95,11 @@ class GroupReplay:
                 f"trajectory {name!r}: expected an attempt with steps that ended by itself, got "
                 f"{len(trajectory.steps)} steps and {trajectory.stop.value!r}; use drop_member"
             )
+        if not all(np.all(np.isfinite(step.utilities)) for step in trajectory.steps):
+            raise ValueError(
+                f"trajectory {name!r}: expected finite utilities, got others; a teacher must score "
+                "every action within float16"
+            )
         group = self._admit(trajectory.group_id, name)
         if group is None or not self._is_new(group, name, group.trajectories):
             return
