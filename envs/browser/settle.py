@@ -20,7 +20,6 @@ from envs.driver import Effect
 
 # Images on a fast link are in by then; slower ones must not cost every step.
 _IMAGE_GRACE_S = 0.15
-_STOP_TIMEOUT_S = 1.0
 
 _QUIET = """(quietMs, capMs) => new Promise(resolve => {
   const end = by => { observer.disconnect(); clearTimeout(quiet); clearTimeout(cap); resolve(by); };
@@ -98,7 +97,7 @@ async def settle_navigation(tab: Tab, start: StepStart, config: BrowserConfig) -
         settled_by = "cap"
         if until_s >= deadline_s:
             reason = "navigation_timeout"
-            await _stop_loading(tab)
+            await tab.stop_loading()
         break
     if tab.is_failed and reason == "ok":
         reason = "navigation_failed"
@@ -118,17 +117,6 @@ def _load_deadline(tab: Tab, deadline_s: float, config: BrowserConfig) -> float:
     if is_arriving and not tab.is_dom_ready:
         return deadline_s
     return min(deadline_s, tab.committed_s + config.settle_cap_ms / 1000)
-
-
-async def _stop_loading(tab: Tab) -> None:
-    """Give up on a document, so that the page answers again."""
-    loop = asyncio.get_running_loop()
-    await tab.call("Page.stopLoading")
-    until_s = loop.time() + _STOP_TIMEOUT_S
-    while tab.is_navigating and await tab.wait_for_change(until_s):
-        pass
-    tab.is_navigating = False
-    tab.in_flight.clear()
 
 
 async def _is_quiet(tab: Tab, start: StepStart, cap_s: float, config: BrowserConfig) -> bool:

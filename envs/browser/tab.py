@@ -21,6 +21,7 @@ from envs.types import StopReason
 # What a step waits for; images and fonts come when they come.
 _AWAITED_TYPES = frozenset({"Document", "Script", "XHR", "Fetch", "Stylesheet"})
 _WORLD_NAME = "foragerl"
+_STOP_TIMEOUT_S = 1.0
 # Documents of all tabs are numbered in one row, so that a handle fits one document only.
 _GENERATIONS = itertools.count(1)
 
@@ -71,19 +72,49 @@ class Tab:
         self, method: str, params: Params | None = None, *, timeout_s: float | None = None
     ) -> Params:
         """Call this page and wait; raises `CdpError` or `InfraError`."""
-        return await self._connection.call(method, params, self.session, timeout_s=timeout_s)
+        return (await self.wait(self.post(method, params), timeout_s=timeout_s))[0]
 
     async def wait(
         self, *futures: asyncio.Future[Params], timeout_s: float | None = None
     ) -> list[Params]:
-        """Answers of posted calls."""
-        return await self._connection.wait(*futures, timeout_s=timeout_s)
+        """Answers of posted calls; raises `CdpError` or `InfraError`.
+
+        A page that goes elsewhere by itself answers nothing until the other page does: when the
+        deadline finds it on the way, it is stopped and has the same time again.
+        """
+        limit_s = self._config.call_timeout_s if timeout_s is None else timeout_s
+        for future in futures:
+            future.add_done_callback(lambda _: self.wake())
+        until_s = self._loop.time() + limit_s
+        while not all(future.done() for future in futures):
+            for future in futures:
+                if future.done():
+                    future.result()
+            if await self.wait_for_change(until_s):
+                continue
+            if not self.is_navigating:
+                raise InfraError(
+                    StopReason.INFRA_TIMEOUT, f"no answer from {self.url} within {limit_s} s"
+                )
+            await self.stop_loading()
+            until_s = self._loop.time() + limit_s
+        return [future.result() for future in futures]
+
+    async def stop_loading(self) -> None:
+        """Give up on the document that is on its way, so that the present one answers again."""
+        await self._connection.call("Page.stopLoading", session=self.session)
+        until_s = self._loop.time() + _STOP_TIMEOUT_S
+        while self.is_navigating and await self.wait_for_change(until_s):
+            pass
+        self.is_navigating = False
+        self.in_flight.clear()
 
     async def initialise(self) -> None:
         """Turn on events and handlers, then let a page that waited for them run."""
         width, height = self._config.viewport_width_px, self._config.viewport_height_px
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         calls = [
+            self.post("Inspector.enable"),  # tells of a crash
             self.post("Page.enable"),
             # Bodies are not read: the smallest buffers that Chromium takes.
             self.post("Network.enable", {"maxTotalBufferSize": 1, "maxResourceBufferSize": 1}),

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which browser is found, how it is started, and what becomes of profiles of dead processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from envs.browser import profile
+from envs.browser.discovery import BrowserNotFoundError, find_browser
+from envs.browser.launch import command_line
+from envs.config import BrowserConfig
+
+
+def program(folder: Path, name: str) -> str:
+    path = folder / name
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_search_takes_setting_then_variable_then_playwright_then_installed_then_path(tmp_path):
+    names = ("setting", "variable", "playwright", "installed", "chromium")
+    setting, variable, bundled, installed, on_path = (program(tmp_path, n) for n in names)
+    environment = {"FORAGERL_BROWSER": variable, "PATH": str(tmp_path)}
+    rest = {"playwright_executable": bundled, "installed": (installed,)}
+    assert find_browser(setting, environment=environment, **rest) == setting
+    assert find_browser("", environment=environment, **rest) == variable
+    environment["FORAGERL_BROWSER"] = ""
+    assert find_browser("", environment=environment, **rest) == bundled
+    rest["playwright_executable"] = str(tmp_path / "missing")
+    assert find_browser("", environment=environment, **rest) == installed
+    rest["installed"] = ()
+    assert find_browser("", environment=environment, **rest) == on_path
+
+
+def test_a_named_browser_that_is_missing_is_an_error_and_no_reason_to_look_further(tmp_path):
+    good = (program(tmp_path, "installed"),)
+    with pytest.raises(BrowserNotFoundError, match="FORAGERL_BROWSER"):
+        find_browser("", environment={"FORAGERL_BROWSER": "/no/such"}, installed=good)
+    with pytest.raises(BrowserNotFoundError, match=r"env\.browser\.executable"):
+        find_browser("/no/such", environment={}, installed=good)
+
+
+def test_no_browser_at_all_is_an_error_that_names_the_fixes(tmp_path):
+    with pytest.raises(BrowserNotFoundError) as error:
+        find_browser("", environment={"PATH": str(tmp_path)}, installed=())
+    for fix in ("envs.browser.install", "playwright install", "apt-get", "FORAGERL_BROWSER"):
+        assert fix in str(error.value)
+
+
+def test_the_command_line_disables_features_once_and_maps_only_the_sites():
+    flags = command_line(BrowserConfig(), profile=Path("/p"), site_port=1234)
+    disabled = [f for f in flags if f.startswith("--disable-features")]
+    assert len(disabled) == 1
+    for feature in ("WebUIOmniboxPopup", "site-per-process", "HttpsUpgrades", "PaintHolding"):
+        assert feature in disabled[0].removeprefix("--disable-features=").split(",")
+    names = [f.partition("=")[0] for f in flags]
+    assert len(names) == len(set(names))
+    rules = next(f for f in flags if f.startswith("--host-resolver-rules="))
+    assert rules.endswith("MAP *.forage.test 127.0.0.1:1234, MAP * ~NOTFOUND")
+    assert "--user-data-dir=/p" in flags
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_running_browser_has_the_flags_once(driver):
+    command = psutil.Process(driver.browser_pid).cmdline()
+    for flag in ("--disable-features=", "--host-resolver-rules=", "--user-data-dir="):
+        assert sum(argument.startswith(flag) for argument in command) == 1
+
+
+def test_profiles_of_dead_processes_are_swept_and_those_of_the_living_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(profile.tempfile, "tempdir", str(tmp_path))
+    mine = profile.make_profile()
+    assert mine.stat().st_mode & 0o777 == 0o700
+    script = "from envs.browser.profile import make_profile; print(make_profile())"
+    dead = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"TMPDIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    used_again = profile.profiles_root() / f"{psutil.Process().pid}-1"
+    used_again.mkdir()
+    assert set(profile.sweep_dead_profiles()) == {Path(dead).parent, used_again}
+    assert not Path(dead).exists()
+    assert mine.is_dir()
+    profile.remove_profile(mine)
+    assert not profile.profiles_root().exists()
+
+
+def test_the_installer_reports_the_browser_it_finds(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "envs.browser.install"],
+        env={"FORAGERL_BROWSER": program(tmp_path, "mine"), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, str(tmp_path / "mine") in done.stdout) == (0, True)
