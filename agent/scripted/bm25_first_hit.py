@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.forager.clues import question_view, type_fit
+from agent.forager.clues import page_name, question_view, type_fit
+from agent.scripted.layers import close_layer, is_layer_open
 from agent.types import MAX_HEADS, Decision
 from envs.actions import TYPE_INDEX, Action
-from envs.types import ElementFlag, Observation, Role, SpanSource
+from envs.types import Observation, Role, SpanSource
 
 MIN_SNIPPET_CHARS = 40
 
@@ -31,13 +32,8 @@ class Bm25FirstHitAgent:
 def _choose(observation: Observation) -> Action:
     if observation.notes:
         return _answer(observation)
-    table = observation.elements
-    if table.flags[:, ElementFlag.OCCLUDED].any():
-        inside = _first(
-            observation, "click", lambda row: bool(table.flags[row, ElementFlag.IN_DIALOG])
-        )
-        if inside is not None:
-            return inside
+    if is_layer_open(observation):
+        return close_layer(observation)
     if not observation.queries:
         return _send_question(observation)
     if not _is_result_page(observation):
@@ -73,18 +69,26 @@ def _is_hit(observation: Observation, row: int) -> bool:
 
 
 def _extract(observation: Observation) -> Action:
+    """The block that says most of what the page's own name leaves open."""
     question = question_view(observation.question)
     rows = np.flatnonzero(observation.mask.element[TYPE_INDEX["extract_text"]])
     if not len(rows):
         return Action(type="wait_ms", wait=0)
+    still_open = 1.0 - question.coverage(page_name(observation.title))
     texts = observation.elements.text
-    best = max(rows, key=lambda r: float(question.coverage(texts[r]).mean()))
+    best = max(rows, key=lambda r: float((question.coverage(texts[r]) * still_open).sum()))
     return Action(type="extract_text", element=int(best))
 
 
 def _answer(observation: Observation) -> Action:
+    """The first span of the note that is of the kind asked for and does not name the page."""
     question = question_view(observation.question)
-    noted = [i for i, s in enumerate(observation.spans) if s.source is SpanSource.NOTE]
+    name = page_name(observation.notes[-1].title).casefold()
+    noted = [
+        i
+        for i, s in enumerate(observation.spans)
+        if s.source is SpanSource.NOTE and s.text.casefold() not in name
+    ]
     fitting = [i for i in noted if type_fit(question, observation.spans[i].text) > 0]
     return Action(type="answer", span=(fitting or noted or [0])[0])
 

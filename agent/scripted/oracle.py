@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from agent.scripted.layers import close_layer, is_layer_open
 from agent.types import MAX_HEADS, Decision
 from envs.actions import Action
 from envs.answers import is_accepted
@@ -18,8 +19,6 @@ from envs.types import ElementFlag, EvidenceItem, Observation, Role, Task
 from envs.web.guide import next_item, query_fit, same_page, states
 
 _WAIT = Action(type="wait_ms", wait=0)
-# A person closes a layer in their way by one of these rather than by signing in.
-_CLOSING_WORDS = ("close", "not now", "no thanks", "later", "skip", "without", "×", "accept")
 
 
 class OracleAgent:
@@ -46,8 +45,8 @@ class OracleAgent:
 
 def _choose(task: Task, seen: Observation) -> Action:
     table = seen.elements
-    if table.flags[:, ElementFlag.OCCLUDED].any():
-        return _on_element(seen, "click", lambda row: _closes_layer(seen, row)) or _WAIT
+    if is_layer_open(seen):
+        return close_layer(seen)
     item = next_item(task.truth, seen.notes, seen.url)
     if item is None:
         accepted = [i for i, s in enumerate(seen.spans) if is_accepted(s.text, task.truth.answers)]
@@ -90,14 +89,6 @@ def _search(seen: Observation, item: EvidenceItem) -> Action:
         seen, "click", lambda row: seen.elements.text[row].casefold().startswith("next")
     )
     return further or Action(type="go_back")
-
-
-def _closes_layer(seen: Observation, row: int) -> bool:
-    flags = seen.elements.flags[row]
-    inside = flags[ElementFlag.IN_DIALOG] and not flags[ElementFlag.OCCLUDED]
-    label = seen.elements.text[row].casefold()
-    is_button = bool(inside) and seen.elements.role[row] == Role.BUTTON
-    return is_button and any(word in label for word in _CLOSING_WORDS)
 
 
 def _row(seen: Observation, accepts: Callable[[int], bool]) -> int | None:
