@@ -81,7 +81,7 @@ class WebConfig:
 class EnvConfig:
     """Settings of the env around a driver."""
 
-    task_set: str = "embedded"  # a name of `envs.registry.TASK_SETS`, or "module:Class"
+    task_set: str = "embedded"  # a name of `envs.registry.TASK_SETS`, or "module:function"
     driver: DriverKind = DriverKind.CHROMIUM
     max_steps: int = 20
     max_elements: int = 160

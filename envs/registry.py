@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names to classes, resolved lazily; a dotted path "module:Class" is accepted as it is."""
+"""Names to what builds them, resolved lazily; a dotted path "module:name" is accepted as it is.
+
+A task set is built by a function of `EnvConfig`, a teacher by a class without arguments.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 TASK_SETS: dict[str, str] = {
-    "embedded": "envs.web.task_set:EmbeddedTaskSet",
+    "embedded": "envs.web.task_set:from_config",
 }
 TEACHERS: dict[str, str] = {
     "embedded": "envs.web.teacher:WorldGraphTeacher",
@@ -17,13 +20,13 @@ TEACHERS: dict[str, str] = {
 
 
 def resolve(name: str, table: Mapping[str, str], *, what: str) -> Any:
-    """The class registered under `name`; `ValueError` with the nearest name for an unknown one."""
+    """What is registered under `name`; `ValueError` with the nearest name for an unknown one."""
     path = name if ":" in name else table.get(name)
     if path is None:
         near = difflib.get_close_matches(name, table, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"{what}: expected one of {sorted(table)} or 'module:Class', got {name!r}{hint}"
+            f"{what}: expected one of {sorted(table)} or 'module:name', got {name!r}{hint}"
         )
     module, _, attribute = path.partition(":")
     return getattr(importlib.import_module(module), attribute)

@@ -41,8 +41,8 @@ class StepResult:
 
 def make_task_set(config: EnvConfig) -> TaskSet:
     """The task set that the config names."""
-    factory = resolve(config.task_set, TASK_SETS, what="env.task_set")
-    task_set: TaskSet = factory(config.web, max_steps=config.max_steps)
+    build = resolve(config.task_set, TASK_SETS, what="env.task_set")
+    task_set: TaskSet = build(config)
     return task_set
 
 

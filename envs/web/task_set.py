@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from envs.config import WebConfig
+from envs.config import EnvConfig, WebConfig
 from envs.site import Site
 from envs.types import Split, Task, TaskPrompt, TaskTruth
 from envs.web.draw import Draw, stable_hash
@@ -17,6 +17,11 @@ _LANGUAGE = "en"
 _FIRST_TRAIN_SEED = 1
 _VALIDATION_SEEDS = (5001, 5002)
 _TEST_SEEDS = (9001, 9002, 9003)
+
+
+def from_config(config: EnvConfig) -> EmbeddedTaskSet:
+    """The task set as configured."""
+    return EmbeddedTaskSet(config.web, max_steps=config.max_steps)
 
 
 class EmbeddedTaskSet:
