@@ -106,14 +106,18 @@ def _run_composed(name: str, config: Any) -> int:
         job: Any = build(JOBS[name], config)
     except ValueError as error:
         return _fail(str(error), EXIT_USAGE)
-    folder = make_run_folder(Path(job.logger.runs_dir), job.logger.run_name)
+    is_training = isinstance(job, TrainJob)
+    runs_dir = Path(job.logger.runs_dir)
+    folder = make_run_folder(runs_dir, job.logger.run_name, is_latest=is_training)
     _log_to(folder.log)
     _save_config(folder.config, plain(job))
     logger.info("%s in %s", name, folder.path)
     if isinstance(job, TrainJob):
+        from actors.session import make_launcher
         from actors.training import train
 
-        return _supervise(lambda on_started: train(job, folder, on_started=on_started))
+        launcher = make_launcher(job.launch, job.worker_configs())
+        return _supervise(lambda on_started: train(job, folder, launcher, on_started=on_started))
     assert isinstance(job, EvaluateJob)
     from actors.evaluating import evaluate_checkpoint
 

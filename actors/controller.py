@@ -15,14 +15,16 @@ Score lane (one per reward worker): waits for an attempt (woken by a rollout lan
 Learner loop: waits for enough ready groups, updates, publishes. Nobody waits for it otherwise.
 Report loop: on its own clock; writes progress and ends the run when nothing has moved for too long.
 
-Every await has a deadline, but for these waits, which the report loop watches and names. The first
-task to fail cancels the others and ends the run. When the budget is used up, the lanes finish the
-attempts in flight, the learner trains once more on the groups that are ready, and `run` returns.
+Every await has a deadline, but for these waits, which the report loop watches and names. Deadlines
+are `asyncio.timeout`: up to Python 3.11 `wait_for` may swallow the cancellation of its caller. The
+first task to fail cancels the others and ends the run. When the budget is used up, the lanes finish
+the attempts in flight, the learner trains on the groups that are ready, and `run` returns.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable
@@ -259,10 +261,8 @@ class Controller:
         if not batch.group_ids:
             return  # all that was ready had grown too old
         self._learning.begin(time.monotonic())
-        published = await asyncio.wait_for(
-            parts.learner.update(batch.groups, self._progress_share()),
-            self._configs.train.update_timeout_s,
-        )
+        async with asyncio.timeout(self._configs.train.update_timeout_s):
+            published = await parts.learner.update(batch.groups, self._progress_share())
         self._learning.end(time.monotonic())
         counters.policy_version = published.policy_version
         counters.lag_mean = published.metrics.get("learner/lag_mean_versions", 0.0)
@@ -294,7 +294,8 @@ class Controller:
         return min(1.0, max(0.0, steps, minutes))
 
     async def _within_call(self, call: Awaitable[_T]) -> _T:
-        return await asyncio.wait_for(call, self._configs.cluster.call_timeout_s)
+        async with asyncio.timeout(self._configs.cluster.call_timeout_s):
+            return await call
 
     async def _waiting(self, who: str, what: str, wait: Awaitable[_T]) -> _T:
         self._counters.waits[who] = what
@@ -348,7 +349,6 @@ class Controller:
 
 async def _until(event: asyncio.Event, timeout_s: float) -> None:
     """Wait for `event`, at most `timeout_s`."""
-    try:
-        await asyncio.wait_for(event.wait(), timeout_s)
-    except TimeoutError:
-        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await event.wait()

@@ -55,7 +55,7 @@ async def evaluate_checkpoint(
     job: EvaluateJob, folder: RunFolder, *, on_started: Callable[[], None]
 ) -> dict[str, Any]:
     """Run `job` in `folder` and return its figures, which are also written there."""
-    path = find_checkpoint(Path(job.checkpoint))
+    path = find_checkpoint(Path(job.checkpoint).resolve())
     policy, published = policy_of(load_checkpoint(path))
     task_set = make_task_set(job.env)
     tasks = await asyncio.to_thread(

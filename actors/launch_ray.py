@@ -273,8 +273,8 @@ class RayRollout(_RayHandle):
     async def close(self) -> None:
         """Let the actor give its browser back, then end it; one that hangs is killed."""
         try:
-            closing = _answer(self._actor.close.remote(), self._name)
-            await asyncio.wait_for(closing, self._close_timeout_s)
+            async with asyncio.timeout(self._close_timeout_s):
+                await _answer(self._actor.close.remote(), self._name)
         except (WorkerLost, TimeoutError) as error:
             logger.info("%s did not close by itself: %r", self._name, error)
         ray.kill(self._actor)

@@ -140,7 +140,8 @@ class WorkerPool(Generic[H]):
         if seat.lost.is_set():
             return
         try:
-            await asyncio.wait_for(seat.handle.health(), self._cluster.health_interval_s)
+            async with asyncio.timeout(self._cluster.health_interval_s):
+                await seat.handle.health()
             seat.num_missed = 0
         except TimeoutError:
             seat.num_missed += 1
@@ -169,7 +170,8 @@ class WorkerPool(Generic[H]):
     async def _started(self, index: int) -> H:
         timeout_s = self._cluster.start_timeout_s
         try:
-            return await asyncio.wait_for(self._start_worker(index), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await self._start_worker(index)
         except TimeoutError as cause:
             raise RuntimeError(
                 f"expected {self.kind} worker {index} to answer within {timeout_s:g} s "
@@ -238,7 +240,8 @@ class RolloutPool:
 
     async def _offer(self, worker: RolloutHandle, published: Published) -> None:
         try:
-            await asyncio.wait_for(worker.offer_weights(published), self._cluster.call_timeout_s)
+            async with asyncio.timeout(self._cluster.call_timeout_s):
+                await worker.offer_weights(published)
         except (WorkerLost, TimeoutError):
             # The health loop or its caller writes the worker off; its successor gets the weights.
             logger.warning("a rollout worker did not take version %d", published.policy_version)

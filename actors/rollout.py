@@ -30,6 +30,7 @@ from envs.search_env import SearchEnv, make_env
 from envs.site import Teacher
 from envs.types import Episode
 
+_CANCEL_INTERVAL_S = 0.2
 Outcome = tuple[Episode, Trajectory, AttemptReport]
 
 
@@ -73,9 +74,10 @@ class RolloutWorker:
 
     async def close(self) -> None:
         """End the attempt in flight and give the browser back."""
-        if self._attempt is not None:
-            self._attempt.cancel()
-            await asyncio.wait({self._attempt})
+        attempt = self._attempt
+        while attempt is not None and not attempt.done():
+            attempt.cancel()  # again and again: a library may swallow a cancellation
+            await asyncio.wait({attempt}, timeout=_CANCEL_INTERVAL_S)
         await self._close_env()
 
     async def _run(self, order: AttemptOrder) -> Outcome:

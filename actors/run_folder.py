@@ -2,7 +2,7 @@
 """The folder that a run leaves behind.
 
 runs/20260101-120000-train/   config.yaml  run.log  metrics.jsonl  checkpoints/  summary.json
-runs/latest                   a link to the newest
+runs/latest                   a link to the newest training run
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class RunFolder:
         return self.path / "summary.json"
 
 
-def make_run_folder(runs_dir: Path, run_name: str) -> RunFolder:
-    """A new folder under `runs_dir`, linked as `latest`."""
+def make_run_folder(runs_dir: Path, run_name: str, *, is_latest: bool) -> RunFolder:
+    """A new folder under `runs_dir`; linked as `latest` if it is that of a training run."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     runs_dir.mkdir(parents=True, exist_ok=True)
     for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
@@ -58,7 +58,8 @@ def make_run_folder(runs_dir: Path, run_name: str) -> RunFolder:
         except FileExistsError:
             continue
         (path / "checkpoints").mkdir()
-        _link_latest(runs_dir, path)
+        if is_latest:
+            _link_latest(runs_dir, path)
         return RunFolder(path=path)
     raise RuntimeError(f"{runs_dir}: no free name for a run at {stamp}")
 

@@ -35,8 +35,9 @@ def wilson(num_right: int, num_tasks: int) -> Rate:
         num_right=num_right,
         num_tasks=num_tasks,
         value=share,
-        low=max(0.0, centre - half),
-        high=min(1.0, centre + half),
+        # Exact at the ends, where rounding would leave them just inside.
+        low=0.0 if num_right == 0 else centre - half,
+        high=1.0 if num_right == num_tasks else centre + half,
     )
 
 

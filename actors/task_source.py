@@ -37,6 +37,7 @@ class LossOutcome(enum.Enum):
 class _OpenGroup:
     """A group that holds a slot."""
 
+    group_id: str
     number: int
     task: Task
     num_tries: list[int]  # [G] attempts handed out so far, by member
@@ -110,17 +111,14 @@ class TaskSource:
 
     def member_done(self, trajectory_id: str) -> None:
         """The attempt ended and goes on to the reward pool; its group keeps the slot."""
-        group, member = self._take_in_flight(trajectory_id)
-        group.in_flight.discard(member)
+        self._take_in_flight(trajectory_id)
 
     def member_lost(self, trajectory_id: str, stop: StopReason) -> LossOutcome:
         """The world broke under the attempt: hand the member out again, or give it up."""
-        group_id = self._members[trajectory_id][0]
         group, member = self._take_in_flight(trajectory_id)
-        group.in_flight.discard(member)
         self._lost_by_stop[stop.value] = self._lost_by_stop.get(stop.value, 0) + 1
         if group.num_tries[member] <= self._config.max_reissues:
-            self._queue.appendleft((group_id, member))
+            self._queue.appendleft((group.group_id, member))
             self._num_reissued += 1
             return LossOutcome.REISSUED
         self._num_given_up += 1
@@ -160,6 +158,7 @@ class TaskSource:
         number = self._num_opened
         group_id = f"g{number}"
         self._groups[group_id] = _OpenGroup(
+            group_id=group_id,
             number=number,
             task=self._make_task(number),
             num_tries=[0] * self._group_size,
@@ -174,7 +173,9 @@ class TaskSource:
                 "never handed out"
             )
         group_id, member = self._members.pop(trajectory_id)
-        return self._groups[group_id], member
+        group = self._groups[group_id]
+        group.in_flight.remove(member)
+        return group, member
 
     def _close(self, group_id: str) -> None:
         group = self._groups.get(group_id)

@@ -17,10 +17,10 @@ from actors.controller import Controller, TrainConfigs, TrainParts, TrainTotals
 from actors.evaluation import Evaluation, evaluate, held_out_tasks
 from actors.metrics import MetricsLog
 from actors.run_folder import RunFolder
-from actors.session import Session, make_launcher, open_session
+from actors.session import Session, open_session
 from actors.summary import TRAINED, UNTRAINED, success_figures, table, write_summary
 from actors.task_source import TaskSource
-from actors.types import POLICY_AGENT, LearnerHandle, ReplayHandle
+from actors.types import POLICY_AGENT, Launcher, LearnerHandle, ReplayHandle
 from envs.search_env import make_task_set
 from envs.site import TaskSet
 from envs.types import Split, Task
@@ -33,10 +33,11 @@ _SAVE_TIMEOUT_S = 3.0  # on interrupt; a checkpoint is written in milliseconds
 
 
 async def train(
-    job: TrainJob, folder: RunFolder, *, on_started: Callable[[], None]
+    job: TrainJob, folder: RunFolder, launcher: Launcher, *, on_started: Callable[[], None]
 ) -> dict[str, Any]:
     """Run `job` in `folder` and return its summary; a cancelled run still leaves a checkpoint.
 
+    `on_started` is called once the platform is up, which is when signals may be handled.
     Raises `RuntimeError` when the run cannot go on, saying what to look at.
     """
     task_set = make_task_set(job.env)
@@ -44,7 +45,7 @@ async def train(
     metrics = MetricsLog(folder.metrics)
     try:
         async with open_session(
-            make_launcher(job.launch, job.worker_configs()),
+            launcher,
             env=job.env,
             rollout=job.rollout,
             cluster=job.cluster,
@@ -157,8 +158,8 @@ class _TrainingRun:
     async def _save(self) -> Path | None:
         """The newest weights on disk; a learner that is gone leaves its last checkpoint."""
         try:
-            saving = self._learner.save(self._folder.checkpoints)
-            path = await asyncio.wait_for(saving, _SAVE_TIMEOUT_S)
+            async with asyncio.timeout(_SAVE_TIMEOUT_S):
+                path = await self._learner.save(self._folder.checkpoints)
         except Exception as error:
             logger.warning("the newest weights were not saved: %r", error)
             return None

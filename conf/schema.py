@@ -2,8 +2,8 @@
 """The shape of a job's config: what Hydra checks against, and the job built from what it composed.
 
 Hydra refuses to merge into frozen dataclasses, wants the names of enums in capitals, and gives
-lists for tuples. So it gets a mirror of each dataclass: open for merging, closed for new keys, enums
-by their values. The frozen objects are built afterwards, where `__post_init__` checks ranges.
+lists for tuples. So it gets a mirror of each dataclass: open for merging, closed for new keys, with
+enums by their values. The frozen objects are built afterwards; their `__post_init__` checks ranges.
 """
 
 from __future__ import annotations

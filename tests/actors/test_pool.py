@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools against scripted workers that die, hang and miss their health checks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator
+
+import pytest
+
+from actors.config import ClusterConfig
+from actors.pool import RestartBudget, RewardPool, WorkerPool
+from actors.types import Ref, WorkerHealth, WorkerLost
+from envs.types import Scored, Unscored
+
+CLUSTER = ClusterConfig(
+    health_interval_s=0.02, max_missed_health=2, start_timeout_s=1.0, reward_timeout_s=0.2
+)
+
+
+class ScriptedReward:
+    """A reward worker that does what its script says."""
+
+    def __init__(self, number: int, script: str) -> None:
+        self.number = number
+        self.script = script
+        self.is_closed = False
+
+    async def score(self, episode: Ref) -> Scored | Unscored:
+        if self.script == "dies":
+            raise WorkerLost(f"reward {self.number} died")
+        if self.script in ("hangs", "deaf"):
+            await asyncio.Event().wait()
+        return Unscored(trajectory_id=episode, reason=f"scored by {self.number}")
+
+    async def health(self) -> WorkerHealth:
+        if self.script == "deaf":
+            await asyncio.Event().wait()
+        return WorkerHealth(pid=self.number, num_done=0, policy_version=-1)
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+class Workers:
+    """Starts workers by a list of scripts; the last one goes on for ever."""
+
+    def __init__(self, *scripts: str) -> None:
+        self.scripts = list(scripts)
+        self.started: list[ScriptedReward] = []
+
+    async def start(self, index: int) -> ScriptedReward:
+        number = len(self.started)
+        script = self.scripts[min(number, len(self.scripts) - 1)]
+        self.started.append(ScriptedReward(number, script))
+        return self.started[-1]
+
+
+@contextlib.asynccontextmanager
+async def open_pool(
+    workers: Workers, *, size: int = 1, max_restarts: int = 10, cluster: ClusterConfig = CLUSTER
+) -> AsyncIterator[tuple[WorkerPool[ScriptedReward], RestartBudget]]:
+    budget = RestartBudget(max_restarts)
+    async with asyncio.TaskGroup() as tasks:
+        pool: WorkerPool[ScriptedReward] = WorkerPool(
+            "reward",
+            workers.start,
+            size=size,
+            cluster=cluster,
+            budget=budget,
+            spawn=tasks.create_task,
+        )
+        await pool.start()
+        yield pool, budget
+
+
+async def score(pool: WorkerPool[ScriptedReward]) -> Scored | Unscored:
+    return await RewardPool(pool, cluster=CLUSTER).score("a", "a")  # type: ignore[arg-type]
+
+
+async def test_a_dead_worker_is_replaced_and_its_episode_scored_by_the_next():
+    workers = Workers("dies", "works")
+    async with open_pool(workers) as (pool, budget):
+        result = await score(pool)
+    assert isinstance(result, Unscored) and result.reason == "scored by 1"
+    assert budget.num_restarts == 1
+    assert workers.started[0].is_closed
+
+
+async def test_a_hanging_worker_is_given_up_at_its_deadline():
+    workers = Workers("hangs", "works")
+    async with open_pool(workers) as (pool, _):
+        result = await score(pool)
+    assert isinstance(result, Unscored) and result.reason == "scored by 1"
+
+
+async def test_when_every_worker_dies_the_episode_is_unscored_and_not_zero():
+    async with open_pool(Workers("dies")) as (pool, _):
+        result = await score(pool)
+    assert isinstance(result, Unscored)
+    assert "died" in result.reason
+
+
+async def test_a_worker_that_misses_its_health_checks_is_replaced_and_its_caller_woken():
+    workers = Workers("deaf", "works")
+    patient = dataclasses.replace(CLUSTER, reward_timeout_s=60.0)
+    async with open_pool(workers, cluster=patient) as (pool, budget):
+        watch = asyncio.ensure_future(pool.watch())
+        result = await RewardPool(pool, cluster=patient).score("a", "a")  # type: ignore[arg-type]
+        watch.cancel()
+    assert isinstance(result, Unscored) and result.reason == "scored by 1"
+    assert budget.num_restarts == 1
+
+
+async def test_other_callers_go_on_while_a_worker_is_replaced():
+    workers = Workers("dies", "works")
+    async with open_pool(workers, size=2) as (pool, _):
+        results = await asyncio.gather(*(score(pool) for _ in range(8)))
+    assert all(isinstance(r, Unscored) and r.reason.startswith("scored by") for r in results)
+
+
+async def test_too_many_restarts_end_the_run_with_the_reason():
+    with pytest.raises(ExceptionGroup) as raised:
+        async with open_pool(Workers("dies"), max_restarts=2) as (pool, _):
+            await score(pool)
+    assert raised.group_contains(RuntimeError, match=r"max_restarts=2.*died")

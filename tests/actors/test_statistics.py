@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intervals against closed forms and published values."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from actors.statistics import Z95, paired_gain_ci95, wilson
+
+
+def test_wilson_gives_the_textbook_interval_of_eight_in_ten():
+    rate = wilson(8, 10)
+    assert rate.value == 0.8
+    assert rate.low == pytest.approx(0.4901625, abs=1e-6)
+    assert rate.high == pytest.approx(0.9433178, abs=1e-6)
+
+
+@pytest.mark.parametrize(("num_right", "num_tasks"), [(3, 17), (48, 96), (95, 96)])
+def test_wilson_ends_are_the_rates_at_which_the_score_test_just_holds(
+    num_right: int, num_tasks: int
+):
+    rate = wilson(num_right, num_tasks)
+    for end in (rate.low, rate.high):
+        z = (rate.value - end) / math.sqrt(end * (1 - end) / num_tasks)
+        assert abs(z) == pytest.approx(Z95, rel=1e-9)
+
+
+def test_wilson_at_the_ends_has_the_closed_form():
+    z2 = Z95**2
+    assert wilson(0, 20).low == 0.0
+    assert wilson(0, 20).high == pytest.approx(z2 / (20 + z2))
+    assert wilson(20, 20).low == pytest.approx(20 / (20 + z2))
+    assert wilson(20, 20).high == 1.0
+
+
+def test_no_tasks_say_nothing():
+    assert (wilson(0, 0).low, wilson(0, 0).high) == (0.0, 1.0)
+
+
+def test_more_right_than_tasks_is_refused():
+    with pytest.raises(ValueError, match="5 of 4"):
+        wilson(5, 4)
+
+
+def test_paired_gain_is_mean_and_standard_error_of_the_differences():
+    before = [False, False, True, True, False, False]
+    after = [True, False, True, False, True, True]
+    # Differences 1, 0, 0, -1, 1, 1: mean 1/3, sample variance (4 - 6/9) / 5 = 2/3.
+    low, high = paired_gain_ci95(before, after)
+    half = Z95 * math.sqrt((2 / 3) / 6)
+    assert (low, high) == (pytest.approx(1 / 3 - half), pytest.approx(1 / 3 + half))
+
+
+def test_pairing_narrows_the_interval_of_equal_answers():
+    before = [True, False] * 20
+    low, high = paired_gain_ci95(before, [True, True] * 20)
+    independent = Z95 * math.sqrt((0.25 + 0.0) / 40)
+    assert (high - low) / 2 == pytest.approx(Z95 * math.sqrt(0.25 / 39))
+    assert (high - low) / 2 < independent * 1.02
+    assert paired_gain_ci95(before, before) == (0.0, 0.0)
+
+
+def test_gain_needs_two_pairs():
+    with pytest.raises(ValueError, match="at least two"):
+        paired_gain_ci95([True], [True])
