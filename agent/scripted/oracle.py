@@ -16,7 +16,7 @@ from agent.types import MAX_HEADS, Decision
 from envs.actions import Action
 from envs.answers import is_accepted
 from envs.types import ElementFlag, EvidenceItem, Observation, Role, Task
-from envs.web.guide import next_item, query_fit, same_page, states
+from envs.web.guide import leads_to, next_item, query_fit, same_page, states
 
 _WAIT = Action(type="wait_ms", wait=0)
 
@@ -53,7 +53,7 @@ def _choose(task: Task, seen: Observation) -> Action:
         return Action(type="answer", span=accepted[0]) if accepted else _WAIT
     if same_page(item.url, seen.url):
         return _read(seen, item)
-    link = _on_element(seen, "click", lambda row: same_page(table.href[row], item.url))
+    link = _on_element(seen, "click", lambda row: leads_to(table.href[row], item.url, seen.url))
     return link or _search(seen, item)
 
 

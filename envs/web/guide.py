@@ -19,6 +19,25 @@ def same_page(one: str, other: str) -> bool:
     return one.partition("#")[0] == other.partition("#")[0]
 
 
+def leads_to(href: str, target: str, here: str) -> bool:
+    """Whether a link on the page `here` leads to the page `target`, or on the way to it.
+
+    Long documents come in parts: a link to any part of the target's document leads on, but from one
+    part of it only the link to the right part does.
+    """
+    if not href or same_page(here, target):
+        return False
+    if same_page(href, target):
+        return True
+    document = document_of(target)
+    return document_of(href) == document != document_of(here)
+
+
+def document_of(url: str) -> str:
+    """A URL without fragment and without the part of the document that it shows."""
+    return url.partition("#")[0].partition("?part=")[0]
+
+
 def is_held(item: EvidenceItem, notes: Sequence[Note]) -> bool:
     """Whether a note from the item's page states its fact."""
     return any(same_page(note.url, item.url) and states(item, note.text) for note in notes)

@@ -16,7 +16,7 @@ import numpy as np
 from envs.actions import ACTION_SPECS, FlatActions
 from envs.answers import is_accepted
 from envs.types import ElementFlag, EvidenceItem, Observation, Role, Task
-from envs.web.guide import next_item, query_fit, same_page, states
+from envs.web.guide import leads_to, next_item, query_fit, same_page, states
 from envs.web.hazards import DISMISS_LABELS
 from envs.web.sites.shell import SEARCH_HOME
 
@@ -120,7 +120,8 @@ class _Situation:
         table, item = self.observation.elements, self.item
         if item is None or self.is_on_evidence:
             return np.zeros(len(table), dtype=bool)
-        return np.array([bool(h) and same_page(h, item.url) for h in table.href], dtype=bool)
+        here = self.observation.url
+        return np.array([leads_to(h, item.url, here) for h in table.href], dtype=bool)
 
     @cached_property
     def answer(self) -> np.ndarray:

@@ -23,7 +23,7 @@ def list_markup(
     visit: Visit, section: str, term: str, heading: str, members: Sequence[Entity]
 ) -> str:
     """One page of a list, with links to its neighbours."""
-    number = page_number(visit)
+    number = page_number(visit.request)
     shown = members[_PER_PAGE * (number - 1) : _PER_PAGE * number]
     host = visit.request.host
     pager = []

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 from html import escape
-from urllib.parse import urlencode
 
 from envs.site import PageResponse
 from envs.types import Split
 from envs.web.article import Link
 from envs.web.draw import Draw
 from envs.web.relations import Kind
-from envs.web.search_index import MAX_HITS, IndexedPage, SearchIndex, snippet, words_of
+from envs.web.search_index import SearchIndex
 from envs.web.sites import policy, wiki
 from envs.web.sites.advert import advert_url
+from envs.web.sites.results import PER_PAGE, results_markup
 from envs.web.sites.shell import (
-    SEARCH_ACTION,
     SEARCH_HOME,
     SEARCH_HOST,
     Frame,
@@ -31,7 +30,6 @@ from envs.web.sites.shell import (
 from envs.web.world import build_world
 
 HOST = SEARCH_HOST
-PER_PAGE = 10
 _ADVERT_RATE = 0.6  # share of result pages with an advert
 _MAX_INDEXES_KEPT = 8  # about 5 MB each
 FRAME = Frame(
@@ -66,12 +64,6 @@ def respond(visit: Visit) -> PageResponse:
     return page(visit, FRAME, query, _results(visit, query))
 
 
-def results_url(query: str, number: int = 1) -> str:
-    """Address of a page of results, as the form would make it."""
-    parameters = {"q": query} | ({"page": str(number)} if number > 1 else {})
-    return f"{SEARCH_ACTION}?{urlencode(parameters)}"
-
-
 def _home() -> str:
     tips = (
         "Write the full name of what you look for.",
@@ -88,33 +80,9 @@ def _home() -> str:
 def _results(visit: Visit, query: str) -> str:
     world = visit.world
     hits = index_of(world.seed, world.split, world.language).search(query)
-    number = page_number(visit)
+    number = page_number(visit.request)
     shown = hits[PER_PAGE * (number - 1) : PER_PAGE * number]
-    parts = [f"<h1>Results for {escape(query)}</h1>", search_form("results-search", query)]
-    if not shown:
-        parts.append(
-            f"<p>No page matches <b>{escape(query)}</b>. Check the spelling or use other words.</p>"
-        )
-        return f'<section class="results">{"".join(parts)}</section>'
-    found = f"{len(hits)} results" if len(hits) < MAX_HITS else f"{MAX_HITS} or more results"
-    parts.append(f'<p class="count">{found}, page {number}</p>')
-    parts.append(_advert(visit, query, number))
-    parts.append(f'<ol class="hits">{"".join(_hit(page_, query) for page_ in shown)}</ol>')
-    parts.append(_pager(query, number, len(hits)))
-    return f'<section class="results">{"".join(parts)}</section>'
-
-
-def _hit(hit: IndexedPage, query: str) -> str:
-    shown_url = hit.url.removeprefix("http://").replace("/", " › ")
-    wanted = set(words_of(query))
-    text = " ".join(
-        f"<b>{escape(word)}</b>" if wanted.intersection(words_of(word)) else escape(word)
-        for word in snippet(hit.text, query).split()
-    )
-    return (
-        f"<li>{anchor(Link(text=hit.title, url=hit.url))}<cite>{escape(shown_url)}</cite>"
-        f"<p>{text}</p></li>"
-    )
+    return results_markup(query, number, len(hits), shown, _advert(visit, query, number))
 
 
 def _advert(visit: Visit, query: str, number: int) -> str:
@@ -128,16 +96,3 @@ def _advert(visit: Visit, query: str, number: int) -> str:
         f'<aside class="advert">{picture}{anchor(link)}'
         "<p>Sponsored: compare prices and order in a minute.</p></aside>"
     )
-
-
-def _pager(query: str, number: int, num_hits: int) -> str:
-    last = (num_hits + PER_PAGE - 1) // PER_PAGE
-    links = []
-    if number > 1:
-        links.append(Link(text="Previous page", url=results_url(query, number - 1)))
-    for other in range(max(1, number - 2), min(last, number + 3) + 1):
-        if other != number:
-            links.append(Link(text=f"Page {other}", url=results_url(query, other)))
-    if number < last:
-        links.append(Link(text="Next page", url=results_url(query, number + 1)))
-    return f'<nav class="pager">{"".join(anchor(link) for link in links)}</nav>'

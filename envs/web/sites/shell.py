@@ -16,6 +16,10 @@ SEARCH_HOST = "search.forage.test"
 SEARCH_HOME = f"http://{SEARCH_HOST}/"
 SEARCH_ACTION = f"http://{SEARCH_HOST}/search"
 HTML_TYPE = "text/html; charset=utf-8"
+NOT_FOUND = (
+    "<h1>Page not found</h1><p>There is no page at this address. It may have been moved or "
+    f'renamed.</p><p><a href="{SEARCH_HOME}">Go to the search engine</a></p>'
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,28 +44,32 @@ class Frame:
 
 
 def page(visit: Visit, frame: Frame, title: str, main: str, *, status: int = 200) -> PageResponse:
-    """A whole page; `main` is markup, everything else is text."""
+    """A whole page under the visit's hazards; `main` is markup, everything else is text."""
     host, cookies, hazards = visit.request.host, visit.request.cookies, visit.hazards
     banner = _banner(hazards, host) if hazards.shows_banner(host, cookies) else ""
     popup = _popup(hazards, host) if hazards.shows_popup(host, cookies) else ""
+    language = visit.world.language
+    return framed(language, frame, title, main, layers=banner + popup, status=status)
+
+
+def framed(
+    language: str, frame: Frame, title: str, main: str, *, layers: str = "", status: int = 200
+) -> PageResponse:
+    """A whole page of any site; `main` and `layers` are markup, everything else is text."""
     body = (
-        f'<!DOCTYPE html><html lang="{visit.world.language}"><head><meta charset="utf-8">'
+        f'<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8">'
         f"<title>{escape(title)} – {escape(frame.name)}</title>"
         '<meta name="viewport" content="width=device-width">'
         '<link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css">'
         f'<script src="/page.js" defer></script></head><body class="{frame.theme}">'
-        f"{_header(frame)}<main>{main}</main>{_footer(frame)}{banner}{popup}</body></html>"
+        f"{_header(frame)}<main>{main}</main>{_footer(frame)}{layers}</body></html>"
     )
     return PageResponse(status=status, content_type=HTML_TYPE, body=body.encode())
 
 
 def not_found(visit: Visit, frame: Frame) -> PageResponse:
     """The 404 page; it leads back to the search engine."""
-    main = (
-        "<h1>Page not found</h1><p>There is no page at this address. It may have been moved or "
-        f'renamed.</p><p><a href="{SEARCH_HOME}">Go to the search engine</a></p>'
-    )
-    return page(visit, frame, "Page not found", main, status=404)
+    return page(visit, frame, "Page not found", NOT_FOUND, status=404)
 
 
 def anchor(link: Link) -> str:
@@ -107,9 +115,9 @@ def search_form(css_class: str, value: str = "") -> str:
     )
 
 
-def page_number(visit: Visit) -> int:
-    """The `page` parameter; 1 for a missing or senseless one."""
-    text = visit.request.query.get("page", "1")
+def page_number(request: PageRequest, name: str = "page") -> int:
+    """The parameter `name`; 1 for a missing or senseless one."""
+    text = request.query.get(name, "1")
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 5 else 1
 
 

@@ -9,7 +9,7 @@ from lxml import etree, html
 from envs.config import WebConfig
 from envs.types import Role, Split
 from envs.web.hazards import DISMISS_LABELS, NO_HAZARDS, draw_hazards
-from envs.web.sites.search import results_url
+from envs.web.sites.results import results_url
 from envs.web.sites.shell import SEARCH_HOME
 from envs.web.task_set import EmbeddedTaskSet
 from envs.web.web_site import CONTENT_HOSTS, EmbeddedSite

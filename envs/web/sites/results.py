@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The markup of a page of search results; the search engine of any site shares it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from urllib.parse import unquote, urlencode
+
+from envs.web.article import Link
+from envs.web.search_index import MAX_HITS, IndexedPage, snippet, words_of
+from envs.web.sites.shell import SEARCH_ACTION, anchor, search_form
+
+PER_PAGE = 10
+
+
+def results_url(query: str, number: int = 1) -> str:
+    """Address of a page of results, as the form would make it."""
+    parameters = {"q": query} | ({"page": str(number)} if number > 1 else {})
+    return f"{SEARCH_ACTION}?{urlencode(parameters)}"
+
+
+def results_markup(
+    query: str, number: int, num_hits: int, shown: Sequence[IndexedPage], advert: str = ""
+) -> str:
+    """Page `number` of the results: the hits `shown` of `num_hits` in all; `advert` is markup."""
+    parts = [f"<h1>Results for {escape(query)}</h1>", search_form("results-search", query)]
+    if not shown:
+        parts.append(
+            f"<p>No page matches <b>{escape(query)}</b>. Check the spelling or use other words.</p>"
+        )
+        return f'<section class="results">{"".join(parts)}</section>'
+    found = f"{num_hits} results" if num_hits < MAX_HITS else f"{MAX_HITS} or more results"
+    parts.append(f'<p class="count">{found}, page {number}</p>')
+    parts.append(advert)
+    parts.append(f'<ol class="hits">{"".join(_hit(page_, query) for page_ in shown)}</ol>')
+    parts.append(_pager(query, number, num_hits))
+    return f'<section class="results">{"".join(parts)}</section>'
+
+
+def _hit(hit: IndexedPage, query: str) -> str:
+    shown_url = unquote(hit.url.removeprefix("http://")).replace("/", " › ")
+    wanted = set(words_of(query))
+    text = " ".join(
+        f"<b>{escape(word)}</b>" if wanted.intersection(words_of(word)) else escape(word)
+        for word in snippet(hit.text, query).split()
+    )
+    return (
+        f"<li>{anchor(Link(text=hit.title, url=hit.url))}<cite>{escape(shown_url)}</cite>"
+        f"<p>{text}</p></li>"
+    )
+
+
+def _pager(query: str, number: int, num_hits: int) -> str:
+    last = (num_hits + PER_PAGE - 1) // PER_PAGE
+    links = []
+    if number > 1:
+        links.append(Link(text="Previous page", url=results_url(query, number - 1)))
+    for other in range(max(1, number - 2), min(last, number + 3) + 1):
+        if other != number:
+            links.append(Link(text=f"Page {other}", url=results_url(query, other)))
+    if number < last:
+        links.append(Link(text="Next page", url=results_url(query, number + 1)))
+    return f'<nav class="pager">{"".join(anchor(link) for link in links)}</nav>'
