@@ -119,16 +119,29 @@ class _Document:
         return self._texts[row]
 
     def _raw_text(self, row: int) -> str:
-        node = self.nodes[row]
-        if node.tag == "#text":
-            return node.text if node.is_rendered else ""
-        if node.tag in _SKIPPED_TAGS or node.tag in ("select", "textarea"):
-            return ""
-        if node.tag == "tr":
-            return _row_text([(self.nodes[c].tag, self.text(c)) for c in self.children[row]])
-        parts = [self._raw_text(child) for child in self.children[row]]
-        separator = " " if node.tag not in _INLINE_TAGS else ""
-        return separator + "".join(parts) + separator
+        """Texts below a row in order; a stack, because pages nest deeper than Python may."""
+        parts: list[str] = []
+        stack: list[int | str] = [row]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, str):
+                parts.append(item)
+                continue
+            node = self.nodes[item]
+            tag = node.tag
+            if tag == "#text":
+                if node.is_rendered:
+                    parts.append(node.text)
+            elif tag == "tr":
+                parts.append(
+                    _row_text([(self.nodes[c].tag, self.text(c)) for c in self.children[item]])
+                )
+            elif tag not in _TEXTLESS_TAGS:
+                if tag not in _INLINE_TAGS:
+                    parts.append(" ")
+                    stack.append(" ")
+                stack.extend(reversed(self.children[item]))
+        return "".join(parts)
 
     def ancestors(self, row: int) -> list[int]:
         """Rows from the parent up to the root."""
@@ -140,6 +153,7 @@ class _Document:
         return found
 
 
+_TEXTLESS_TAGS = _SKIPPED_TAGS | {"select", "textarea"}
 _INLINE_TAGS = frozenset(
     {"a", "b", "i", "em", "strong", "span", "small", "sup", "sub", "mark", "u"}
 )

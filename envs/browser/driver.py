@@ -9,13 +9,13 @@ driver as `InfraError`, after which `close` and `start` bring up a fresh one.
 from __future__ import annotations
 
 import asyncio
-import base64
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from envs.actions import MAX_TABS
-from envs.browser.cdp import CdpConnection, CdpError, Params
+from envs.browser.cdp import CdpConnection, CdpError
 from envs.browser.launch import LaunchedBrowser
 from envs.browser.pointing import (
     NotReachable,
@@ -27,31 +27,22 @@ from envs.browser.pointing import (
     post_replace,
     run_on_node,
 )
+from envs.browser.reading import FOCUSED, entry_before, read_page
 from envs.browser.settle import StepStart, begin, settle, settle_navigation
-from envs.browser.snapshot import SNAPSHOT_PARAMS, DecodedPage, decode, split_ref
+from envs.browser.snapshot import split_ref
 from envs.browser.tab import Tab
 from envs.browser.tabs import TabStrip
 from envs.config import BrowserConfig
-from envs.dom import DomNode, elements_from_dom
+from envs.dom import DomNode
 from envs.driver import Effect, InfraError, PageSnapshot
 from envs.site import Site
 from envs.site_server import SiteServer
-from envs.types import PageState, StopReason
-from envs.types import Tab as TabInfo
+from envs.types import StopReason
 
-_SCREENSHOT_SCALE = 0.5
-_JPEG_QUALITY = 80
-_BLANK = "about:blank"
+_LOG = logging.getLogger(__name__)
+
 _OPENABLE_SCHEMES = frozenset({"http", "https"})
 
-_FOCUSED = """() => {
-  let node = document.activeElement;
-  while (node && node.contentDocument && node.contentDocument.activeElement)
-    node = node.contentDocument.activeElement;
-  while (node && node.shadowRoot && node.shadowRoot.activeElement)
-    node = node.shadowRoot.activeElement;
-  return node && node.localName != 'body' && node.localName != 'html' ? node : null;
-}"""
 # The scroller under the window's centre, so that a page within the page scrolls too.
 _SCROLL = """dy => {
   let node = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
@@ -98,7 +89,8 @@ class ChromiumDriver:
     # --- Life ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Bring the browser up."""
+        """Bring the browser up; one that is still there is closed first."""
+        await self.close()
         await self._server.start()
         self._connection = CdpConnection(self._config.call_timeout_s)
         self._strip = TabStrip(self._connection, self._config)
@@ -138,77 +130,28 @@ class ChromiumDriver:
     async def snapshot(self, *, with_screenshot: bool) -> PageSnapshot:
         """Read the active page."""
         try:
-            return await self._snapshot(with_screenshot)
-        except CdpError:
-            # The document went away under the calls: the next one is as good.
-            return await self._retry_snapshot(with_screenshot)
-
-    async def _retry_snapshot(self, with_screenshot: bool) -> PageSnapshot:
+            return await self._read(with_screenshot)
+        except CdpError as error:
+            _LOG.debug("the document went away while it was read: %s", error)
         tab = self._tab()
         await settle_navigation(tab, begin(tab), self._config)
         try:
-            return await self._snapshot(with_screenshot)
+            return await self._read(with_screenshot)
         except CdpError as error:
             raise InfraError(StopReason.INFRA_BROWSER, str(error)) from error
 
-    async def _snapshot(self, with_screenshot: bool) -> PageSnapshot:
+    async def _read(self, with_screenshot: bool) -> PageSnapshot:
         tab = self._tab()
         if tab.is_navigating:  # by a script or a refresh: nothing would answer now
             await settle_navigation(tab, begin(tab), self._config)
-        generation = tab.generation
-        captured = tab.post("DOMSnapshot.captureSnapshot", SNAPSHOT_PARAMS)
-        history = tab.post("Page.getNavigationHistory")
-        focused = await self._focused_backend_id(tab)
-        answer, entries = await tab.wait(captured, history)
-        if generation != tab.generation:
-            raise CdpError("DOMSnapshot.captureSnapshot", 0, "the document changed meanwhile")
-        page = decode(answer, generation=generation, focused=focused)
-        screenshot = await self._screenshot(tab, page) if with_screenshot else b""
-        self._nodes = page.nodes
-        tab.title = page.title
-        viewport = (self._config.viewport_width_px, self._config.viewport_height_px)
-        elements, is_truncated = elements_from_dom(
-            page.nodes,
-            base_url=tab.url,
-            viewport=viewport,
-            scroll_y_px=page.scroll_y_px,
+        snapshot, self._nodes = await read_page(
+            tab,
+            self._strip.tabs,
+            self._config,
             max_elements=self._max_elements,
+            with_screenshot=with_screenshot,
         )
-        return PageSnapshot(
-            url=tab.url,
-            title=page.title,
-            elements=elements,
-            is_truncated=is_truncated,
-            scroll_y_px=page.scroll_y_px,
-            page_height_px=page.height_px,
-            viewport=viewport,
-            tabs=tuple(
-                TabInfo(url=t.url, title=t.title, active=t is tab) for t in self._strip.tabs
-            ),
-            can_go_back=_entry_before(entries) is not None,
-            state=PageState.IDLE if tab.is_loaded else PageState.LOADING,
-            screenshot_jpeg=screenshot,
-            screenshot_scale=_SCREENSHOT_SCALE if screenshot else 0.0,
-        )
-
-    async def _focused_backend_id(self, tab: Tab) -> int:
-        node = await tab.run(_FOCUSED, by_value=False)
-        if "objectId" not in node:
-            return 0
-        described = await tab.call("DOM.describeNode", {"objectId": node["objectId"]})
-        tab.post("Runtime.releaseObject", {"objectId": node["objectId"]})
-        return int(described["node"]["backendNodeId"])
-
-    async def _screenshot(self, tab: Tab, page: DecodedPage) -> bytes:
-        clip = {
-            "x": page.scroll_x_px,
-            "y": page.scroll_y_px,
-            "width": self._config.viewport_width_px,
-            "height": self._config.viewport_height_px,
-            "scale": _SCREENSHOT_SCALE,
-        }
-        params: Params = {"format": "jpeg", "quality": _JPEG_QUALITY, "clip": clip}
-        return base64.b64decode((await tab.call("Page.captureScreenshot", params))["data"])
+        return snapshot
 
     # --- Acting on the page -------------------------------------------------------------------
 
@@ -269,7 +212,7 @@ class ChromiumDriver:
         """Press Enter in the focused element."""
 
         async def action(tab: Tab) -> None:
-            if "objectId" not in await tab.run(_FOCUSED, by_value=False):
+            if "objectId" not in await tab.run(FOCUSED, by_value=False):
                 raise NotReachable("nothing_focused")
             await tab.finish(post_enter(tab))
 
@@ -300,7 +243,7 @@ class ChromiumDriver:
         tab = self._tab()
         start = begin(tab)
         try:
-            entry = _entry_before(await tab.call("Page.getNavigationHistory"))
+            entry = entry_before(await tab.call("Page.getNavigationHistory"))
             if entry is None:
                 return _still("no_history")
             await tab.call("Page.navigateToHistoryEntry", {"entryId": entry["id"]})
@@ -401,13 +344,6 @@ class ChromiumDriver:
         if not self._strip.tabs:
             raise InfraError(StopReason.INFRA_BROWSER, "there is no page; expected start, reset")
         return self._strip.active
-
-
-def _entry_before(history: Params) -> Params | None:
-    """The history entry that "back" leads to; the blank page a tab starts with is not one."""
-    index = int(history["currentIndex"]) - 1
-    entry: Params | None = history["entries"][index] if index >= 0 else None
-    return None if entry is None or entry["url"] == _BLANK else entry
 
 
 def _still(reason: str) -> Effect:

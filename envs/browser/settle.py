@@ -113,8 +113,7 @@ def _is_readable(tab: Tab) -> bool:
 
 def _load_deadline(tab: Tab, deadline_s: float, config: BrowserConfig) -> float:
     """A document still arriving may take the navigation's time, sub-resources only the cap's."""
-    is_arriving = any(r.kind == "Document" for r in tab.in_flight.values())
-    if is_arriving and not tab.is_dom_ready:
+    if tab.is_arriving and not tab.is_dom_ready:
         return deadline_s
     return min(deadline_s, tab.committed_s + config.settle_cap_ms / 1000)
 

@@ -35,6 +35,8 @@ SNAPSHOT_PARAMS: dict[str, Any] = {"computedStyles": list(_STYLES)}
 _ELEMENT, _TEXT, _DOCUMENT, _FRAGMENT = 1, 3, 9, 11
 # Never an element, and often most of a document's bytes.
 _DROPPED_TAGS = frozenset({"SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "HEAD"})
+# A page with more is cut off: half a second of work, and no agent looks that far.
+MAX_NODES = 20_000
 _REF_SHIFT = 32
 _NUMBERS = re.compile(r"[\d.]+")
 _BOLD_WEIGHT = 600
@@ -53,6 +55,7 @@ class DecodedPage:
     scroll_x_px: float
     scroll_y_px: float
     height_px: float
+    is_truncated: bool  # `MAX_NODES` cut rows off
 
 
 def node_ref(generation: int, backend_id: int) -> int:
@@ -77,6 +80,7 @@ def decode(answer: dict[str, Any], *, generation: int, focused: int) -> DecodedP
         scroll_x_px=float(main.get("scrollOffsetX", 0.0)),
         scroll_y_px=float(main.get("scrollOffsetY", 0.0)),
         height_px=float(main.get("contentHeight", 0.0)),
+        is_truncated=len(decoder.nodes) >= MAX_NODES,
     )
 
 
@@ -98,6 +102,8 @@ class _Decoder:
         strings, frames = self.strings, frame.content_documents
         rows: list[int] = []  # by index in the document; _DROPPED for what has no row
         for i, kind in enumerate(frame.kinds):
+            if len(self.nodes) >= MAX_NODES:
+                return
             above = rows[frame.parents[i]] if frame.parents[i] >= 0 else parent
             if above == _DROPPED or i in frame.hidden:
                 rows.append(_DROPPED)

@@ -45,6 +45,7 @@ class Tab:
         self._loop = asyncio.get_running_loop()
         self._change = asyncio.Event()
         self._world: int | None = None
+        self._loader = ""  # of the present document, and the id of the request that brought it
         self.target_id = target_id
         self.session = session
         self.url = "about:blank"
@@ -219,6 +220,11 @@ class Tab:
         """Requests in flight that a step waits for and that began at `since_s` or later."""
         return [r for r in self.in_flight.values() if r.started_s >= since_s]
 
+    @property
+    def is_arriving(self) -> bool:
+        """Whether the document itself, and not only what it refers to, is still coming in."""
+        return self._loader in self.in_flight
+
     def _raise_if_lost(self) -> None:
         if not self._connection.is_open:
             raise InfraError(StopReason.INFRA_BROWSER, "the browser is gone")
@@ -251,8 +257,8 @@ class Tab:
         self.is_navigating = self.is_dom_ready = self.is_loaded = False
         self._world = None
         # What the document before had in flight has nothing to do with this one.
-        loader = frame["loaderId"]
-        self.in_flight = {k: r for k, r in self.in_flight.items() if k == loader}
+        self._loader = frame["loaderId"]
+        self.in_flight = {k: r for k, r in self.in_flight.items() if k == self._loader}
 
     def _on_same_document(self, params: Params) -> None:
         if params["frameId"] == self.target_id:
@@ -269,7 +275,7 @@ class Tab:
             self.is_navigating = False  # no content, a download, or stopped
 
     def _on_request(self, params: Params) -> None:
-        if params.get("type") in _AWAITED_TYPES and params.get("frameId") == self.target_id:
+        if params.get("type") in _AWAITED_TYPES:
             self.in_flight[params["requestId"]] = Request(params["type"], self._loop.time())
 
     def _on_request_ended(self, params: Params) -> None:

@@ -10,8 +10,6 @@ import pytest_asyncio
 
 from envs.browser.driver import ChromiumDriver
 from envs.config import BrowserConfig
-from envs.dom import PageElement
-from envs.driver import PageSnapshot
 
 # Short deadlines: what hangs in these tests hangs for ever.
 CONFIG = BrowserConfig(call_timeout_s=3.0, navigation_timeout_s=2.0)
@@ -28,10 +26,3 @@ async def driver() -> AsyncIterator[ChromiumDriver]:
 @pytest.fixture
 def config() -> BrowserConfig:
     return CONFIG
-
-
-def element(snapshot: PageSnapshot, text: str) -> PageElement:
-    """The one element whose label is `text`."""
-    found = [e for e in snapshot.elements if e.text == text]
-    assert len(found) == 1, f"expected one {text!r}, got {[e.text for e in snapshot.elements]}"
-    return found[0]

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small sites with what is nasty on the real web, one page per nastiness."""
+"""Small sites with what is nasty on the real web, and how tests look at their pages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from envs.dom import PageElement
+from envs.driver import PageSnapshot
 from envs.site import PageRequest, PageResponse
 
 HOST = "site.forage.test"
@@ -47,3 +49,10 @@ def html(body: str, *, status: int = 200, delay_s: float = 0.0, **headers: str) 
 
 def url(path: str, host: str = HOST) -> str:
     return f"http://{host}{path}"
+
+
+def element(snapshot: PageSnapshot, text: str) -> PageElement:
+    """The one element whose label is `text`."""
+    found = [e for e in snapshot.elements if e.text == text]
+    assert len(found) == 1, f"expected one {text!r}, got {[e.text for e in snapshot.elements]}"
+    return found[0]

@@ -9,8 +9,7 @@ from envs.actions import MAX_TABS
 from envs.browser.driver import ChromiumDriver
 from envs.driver import PageSnapshot
 from envs.types import Role
-from tests.envs.browser.conftest import element
-from tests.envs.browser.sites import OTHER_HOST, PathSite, html, url
+from tests.envs.browser.sites import OTHER_HOST, PathSite, element, html, url
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -16,8 +16,7 @@ from envs.browser.profile import process_folder
 from envs.config import BrowserConfig
 from envs.driver import InfraError
 from envs.types import StopReason
-from tests.envs.browser.conftest import element
-from tests.envs.browser.sites import HANG_S, PathSite, html, url
+from tests.envs.browser.sites import HANG_S, PathSite, element, html, url
 
 CONFIG = BrowserConfig(call_timeout_s=1.5, navigation_timeout_s=1.0)
 HOME = "<h1>Home</h1><a href=/hang>Hang</a><a href=/next>Next</a>"

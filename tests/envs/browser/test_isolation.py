@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from envs.site import PageResponse
-from tests.envs.browser.conftest import element
-from tests.envs.browser.sites import PathSite, html, url
+from tests.envs.browser.sites import PathSite, element, html, url
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -7,10 +7,10 @@ import cv2
 import numpy as np
 import pytest
 
+from envs.browser.snapshot import MAX_NODES
 from envs.site import PageResponse
 from envs.types import PageState, Role
-from tests.envs.browser.conftest import element
-from tests.envs.browser.sites import OTHER_HOST, PathSite, html, url
+from tests.envs.browser.sites import OTHER_HOST, PathSite, element, html, url
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -182,3 +182,18 @@ async def test_a_page_whose_style_hangs_is_read_within_the_cap(driver):
     assert (effect.reason, effect.navigated, effect.settled_by) == ("ok", True, "cap")
     assert page.state is PageState.LOADING
     assert element(page, "Words")
+
+
+async def test_a_page_nested_deeper_than_python_may_recurse_is_read(driver):
+    nest = """<p>start</p><script>let at = document.body;
+    for (let i = 0; i < 600; i++) at = at.appendChild(document.createElement('div'));
+    at.textContent = 'deep';</script>"""
+    _, page = await show(driver, f"<ul><li>{nest}</li></ul>")
+    assert "deep" in {e.text for e in page.elements}
+
+
+async def test_a_huge_page_is_cut_off_and_says_so(driver):
+    many = f"<p>first</p><script>document.body.innerHTML += '<i>x</i>'.repeat({MAX_NODES})</script>"
+    _, page = await show(driver, many)
+    assert page.is_truncated
+    assert element(page, "first")
