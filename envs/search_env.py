@@ -77,7 +77,8 @@ class SearchEnv:
 
     async def close(self) -> None:
         """Give everything back."""
-        await asyncio.wait_for(self.driver.close(), CLOSE_TIMEOUT_S)
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await self.driver.close()
 
     async def recover(self) -> None:
         """A fresh browser after an infra failure."""
@@ -207,8 +208,12 @@ class SearchEnv:
 
     @staticmethod
     async def _within(call: Awaitable[_T], timeout_s: float, what: str) -> _T:
+        # Not `wait_for`: up to Python 3.11 it may swallow the cancellation of its caller.
         try:
-            return await asyncio.wait_for(call, timeout_s)
+            async with asyncio.timeout(timeout_s):
+                result = await call
+                await asyncio.sleep(0)  # a driver that never waits must let others run
+                return result
         except TimeoutError as cause:
             raise InfraError(
                 StopReason.INFRA_TIMEOUT, f"{what} took longer than {timeout_s} s"
