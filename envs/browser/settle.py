@@ -47,7 +47,7 @@ class StepStart:
 
 def begin(tab: Tab) -> StepStart:
     """Mark the moment before an action."""
-    tab.is_download_refused = False
+    tab.is_download_refused = tab.is_about_to_navigate = False
     return StepStart(time_s=asyncio.get_running_loop().time(), num_commits=tab.num_commits)
 
 
@@ -64,12 +64,13 @@ async def settle(
     while not tab.is_closed:
         if tab.is_navigating or tab.num_commits > start.num_commits:
             return await settle_navigation(tab, start, config)
-        if not tab.awaited(start.time_s) and not needs_quiet:
+        is_busy = tab.is_about_to_navigate or bool(tab.awaited(start.time_s))
+        if not is_busy and not needs_quiet:
             settled_by = "quiet"
             break
         if loop.time() >= cap_s:
             break
-        if tab.awaited(start.time_s):
+        if is_busy:
             await tab.wait_for_change(cap_s)
             continue
         if await _is_quiet(tab, start, cap_s, config):
@@ -127,6 +128,8 @@ async def _is_quiet(tab: Tab, start: StepStart, cap_s: float, config: BrowserCon
         # Half a second over the cap: the page keeps the cap, this only bounds a page that cannot.
         while not quiet.done():
             if tab.is_navigating or tab.num_commits > start.num_commits or tab.is_closed:
+                return False
+            if tab.is_about_to_navigate:
                 return False
             if not await tab.wait_for_change(cap_s + 0.5):
                 return False

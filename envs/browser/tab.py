@@ -20,6 +20,7 @@ from envs.types import StopReason
 
 # What a step waits for; images and fonts come when they come.
 _AWAITED_TYPES = frozenset({"Document", "Script", "XHR", "Fetch", "Stylesheet"})
+_NO_CONTENT = (204, 205)
 _WORLD_NAME = "foragerl"
 _STOP_TIMEOUT_S = 1.0
 # Documents of all tabs are numbered in one row, so that a handle fits one document only.
@@ -45,6 +46,7 @@ class Tab:
         self._loop = asyncio.get_running_loop()
         self._change = asyncio.Event()
         self._world: int | None = None
+        self._document_status = ("", 0)  # request and HTTP status of the last document response
         self._loader = ""  # of the present document, and the id of the request that brought it
         self.target_id = target_id
         self.session = session
@@ -53,6 +55,7 @@ class Tab:
         self.num_commits = 0
         self.generation = next(_GENERATIONS)  # of the present document
         self.is_navigating = False  # the main frame has asked for a document and has none yet
+        self.is_about_to_navigate = False  # the page has asked for that; the browser not begun
         self.is_dom_ready = True
         self.is_loaded = True
         self.is_failed = False  # the document is the browser's own error page
@@ -207,11 +210,6 @@ class Tab:
             return True
         return False
 
-    def refuse_download(self) -> None:
-        """A document turned out to be a download, which the browser denies."""
-        self.is_download_refused = True
-        self.wake()
-
     def wake(self) -> None:
         """Wake who sleeps in `wait_for_change`."""
         self._change.set()
@@ -240,10 +238,20 @@ class Tab:
             handler(self, params)
             self._change.set()
 
+    def _on_requested_navigation(self, params: Params) -> None:
+        # Under load the browser begins much later than the click that asked was answered.
+        if params["frameId"] == self.target_id and params["disposition"] == "currentTab":
+            self.is_about_to_navigate = True
+
+    def _on_cleared_navigation(self, params: Params) -> None:
+        if params["frameId"] == self.target_id:
+            self.is_about_to_navigate = False
+
     def _on_started_navigating(self, params: Params) -> None:
         is_same_document = params["navigationType"] in ("sameDocument", "historySameDocument")
-        if params["frameId"] == self.target_id and not is_same_document:
-            self.is_navigating = True
+        if params["frameId"] == self.target_id:
+            self.is_about_to_navigate = False
+            self.is_navigating = self.is_navigating or not is_same_document
 
     def _on_committed(self, params: Params) -> None:
         frame = params["frame"]
@@ -282,6 +290,22 @@ class Tab:
         if self.in_flight.pop(params["requestId"], None) is not None:
             self.last_activity_s = self._loop.time()
 
+    def _on_response(self, params: Params) -> None:
+        request = self.in_flight.get(params["requestId"])
+        if request is not None and request.kind == "Document":
+            self._document_status = (params["requestId"], params["response"]["status"])
+
+    def _on_request_failed(self, params: Params) -> None:
+        # A document that came and was not taken, though there was something to take.
+        request_id, status = self._document_status
+        if (
+            params["requestId"] == request_id
+            and status not in _NO_CONTENT
+            and params.get("canceled")
+        ):
+            self.is_download_refused = True
+        self._on_request_ended(params)
+
     def _on_dialog(self, params: Params) -> None:
         # An open dialog freezes the page, so it is answered before anyone can wait for it.
         self.post("Page.handleJavaScriptDialog", {"accept": params["type"] != "prompt"})
@@ -294,6 +318,8 @@ class Tab:
 
 
 _HANDLERS = {
+    "Page.frameRequestedNavigation": Tab._on_requested_navigation,
+    "Page.frameClearedScheduledNavigation": Tab._on_cleared_navigation,
     "Page.frameStartedNavigating": Tab._on_started_navigating,
     "Page.frameNavigated": Tab._on_committed,
     "Page.navigatedWithinDocument": Tab._on_same_document,
@@ -303,7 +329,8 @@ _HANDLERS = {
     "Page.javascriptDialogOpening": Tab._on_dialog,
     "Network.requestWillBeSent": Tab._on_request,
     "Network.loadingFinished": Tab._on_request_ended,
-    "Network.loadingFailed": Tab._on_request_ended,
+    "Network.loadingFailed": Tab._on_request_failed,
+    "Network.responseReceived": Tab._on_response,
     "Inspector.targetCrashed": Tab._on_crashed,
     CONNECTION_ENDED: Tab._on_ended,
 }

@@ -61,7 +61,7 @@ class TabStrip:
             "Target.createBrowserContext", {"disposeOnDetach": True}
         )
         self._context = answer["browserContextId"]
-        downloads = {"behavior": "deny", "browserContextId": self._context, "eventsEnabled": True}
+        downloads = {"behavior": "deny", "browserContextId": self._context, "eventsEnabled": False}
         await self._connection.call("Browser.setDownloadBehavior", downloads)
         await self.open_blank()
 
@@ -102,10 +102,6 @@ class TabStrip:
             self._on_attached(params)
         elif method == "Target.detachedFromTarget":
             self._forget(params.get("targetId", ""))
-        elif method == "Browser.downloadWillBegin":
-            tab = self._by_target.get(params["frameId"])
-            if tab is not None:
-                tab.refuse_download()
 
     def _on_attached(self, params: Params) -> None:
         info, session = params["targetInfo"], params["sessionId"]
