@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the question asks for, and which part of it a text or a chain of notes explains.
 
-A *clue* is a content word of the question. The *coverage* of a text is, per clue, how much its best
-word says of it. A note is one link of a *chain*: its page was reached because an earlier note names
-it, so it explains what both explain together. A chain that explains the whole question ends in the
-answer; a chain that does not names the thing to look for next.
+A *clue* is a content word of the question. Clues that name the entity asked about aside, those next
+to the entity tell the first relation to follow, those far from it what is asked in the end: in "Who
+founded the company that employs Ann Bell?", "employs" is near and "founded" is far.
+
+The *coverage* of a text is, per clue, how much its best word says of it. A note is one link of a
+*chain*: its page was reached because an earlier note names it, so it explains what both explain
+together. A chain that explains the whole question ends in the answer; a chain that does not names
+the thing to look for next.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ MAX_CLUES = 24
 MAX_CACHED_TEXTS = 20_000
 MAX_CACHED_QUESTIONS = 16
 
+_POSSESSIVE = re.compile(r"[’']s\b")
+_PUNCTUATION = "\"'“”‘’()[],.;:?!"
 _TITLE_SUFFIX = re.compile(r"\s+[-–—|·]\s+[^-–—|·]*$")
 _NUMBER_QUESTION = re.compile(
     r"\b(how (many|much|old|tall|long|high)|number of|population|price|year|when|limit|threshold"
@@ -45,6 +51,7 @@ class Question:
         self.folded = f" {' '.join(tokens(text))} "
         self.clues = clue_words(text)[:MAX_CLUES] or tokens(text)[:1] or ["?"]
         lower = text.lower()
+        self.near, self.far = _relation_weights(text, self.clues)
         self.wants_year = bool(_YEAR_QUESTION.search(lower))
         self.wants_number = bool(_NUMBER_QUESTION.search(lower))
         self._by_word: dict[str, np.ndarray] = {}
@@ -72,6 +79,36 @@ class Question:
         """Whether the question contains `phrase` as whole words."""
         folded = " ".join(tokens(phrase))
         return bool(folded) and f" {folded} " in self.folded
+
+
+def _relation_weights(text: str, clues: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """How near to and how far from the entity each clue stands, float32 [clues], each summing to 1.
+
+    Clues of the entity's own name weigh nothing. All weigh nothing where no other clue is left.
+    """
+    words = _POSSESSIVE.sub("", text).split()
+    folded = [" ".join(tokens(word)) for word in words]
+    is_name = [
+        _is_upper(word) and (i > 0 or (len(words) > 1 and _is_upper(words[1])))
+        for i, word in enumerate(words)
+    ]
+    names = [i for i, flag in enumerate(is_name) if flag]
+    in_name = {folded[i] for i in names}
+    distance: dict[int, int] = {}
+    for column, clue in enumerate(clues):
+        places = [i for i, word in enumerate(folded) if word == clue and not is_name[i]]
+        if places and clue not in in_name:
+            distance[column] = min((abs(i - n) for i in places for n in names), default=1)
+    near = np.zeros(len(clues), dtype=np.float32)
+    far = np.zeros(len(clues), dtype=np.float32)
+    for rank, column in enumerate(sorted(distance, key=lambda c: distance[c])):
+        share = rank / (len(distance) - 1) if len(distance) > 1 else 0.5
+        near[column], far[column] = 1.0 - share, share
+    return near / max(float(near.sum()), 1e-6), far / max(float(far.sum()), 1e-6)
+
+
+def _is_upper(word: str) -> bool:
+    return word.strip(_PUNCTUATION)[:1].isupper()
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_QUESTIONS)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent.forager.clues import page_name, type_fit
+from agent.forager.clues import Question, page_name, type_fit
 from agent.forager.scene import (
     Scene,
     folded_text,
     in_any,
     link_texts_of,
+    relation_text,
     row_value,
     scene_of,
     share_in,
@@ -38,6 +39,10 @@ from envs.types import (
 
 OPTION_COLUMNS = ("question_coverage", "open_coverage", "in_question")
 TAB_COLUMNS = ("is_open", "is_active", "name_in_question", "name_in_notes")
+# On the controls that close a banner or a pop-up.
+_CLOSING_WORDS = frozenset(
+    "close dismiss skip later not no without accept allow got agree ok cancel".split()
+)
 NUM_COUNTS = 4  # counts are one-hot 0, 1, 2, 3 or more
 
 
@@ -69,13 +74,12 @@ def _element_columns(scene: Scene) -> dict[str, np.ndarray]:
     for flag in ElementFlag:
         columns[f"flag_{flag.name.lower()}"] = table.flags[:, flag]
     folded = [folded_text(text) for text in table.text]
-    coverage = np.array([question.coverage(t) for t in table.text]).reshape(
-        len(table), len(question.clues)
-    )
-    context = np.array([question.coverage(t) for t in table.context]).reshape(
-        len(table), len(question.clues)
-    )
+    coverage = _coverages(question, table.text)
+    context = _coverages(question, table.context)
     chained = np.maximum(coverage, scene.here_coverage)
+    relation = _coverages(question, [relation_text(t) for t in table.text])
+    on_entity = question.names(scene.here)
+    on_bridge = not on_entity and in_any(scene.here_folded, chains.folded)
     named = np.array([chains.leading_to(t) for t in table.text]).reshape(
         len(table), len(question.clues)
     )
@@ -85,6 +89,14 @@ def _element_columns(scene: Scene) -> dict[str, np.ndarray]:
         "question_coverage": coverage.mean(axis=1),
         "open_coverage": scene.share_open(coverage),
         "best_clue": coverage.max(axis=1),
+        "near_coverage": scene.near(relation),
+        "far_coverage": scene.far(relation),
+        "near_on_entity": scene.near(relation) * on_entity,
+        "far_on_entity": scene.far(relation) * on_entity,
+        "far_on_bridge": scene.far(relation) * on_bridge,
+        "closes_layer": table.flags[:, ElementFlag.IN_DIALOG]
+        & np.array([_says_close(f) for f in folded], dtype=bool),
+        "context_near_coverage": scene.near(context),
         "context_coverage": context.mean(axis=1),
         "context_open_coverage": scene.share_open(context),
         "chain_coverage": chained.mean(axis=1),
@@ -126,12 +138,9 @@ def _span_columns(scene: Scene) -> dict[str, np.ndarray]:
     observation, question, chains = scene.observation, scene.question, scene.chains
     spans = observation.spans
     folded = [folded_text(span.text) for span in spans]
-    own = np.array([question.coverage(s.text) for s in spans]).reshape(
-        len(spans), len(question.clues)
-    )
-    context = np.array([question.coverage(s.context) for s in spans]).reshape(
-        len(spans), len(question.clues)
-    )
+    own = _coverages(question, [s.text for s in spans])
+    context = _coverages(question, [s.context for s in spans])
+    relation = _coverages(question, [relation_text(s.context) for s in spans])
     # A note's spans rest on its chain; a question's spans rest on nothing yet.
     chain = np.array(
         [
@@ -161,6 +170,14 @@ def _span_columns(scene: Scene) -> dict[str, np.ndarray]:
         "context_coverage": context.mean(axis=1),
         "chain_coverage": chain_coverage,
         "chain_coverage_squared": chain_coverage**2,
+        "chain_far_coverage": scene.far(chain),
+        "chain_near_coverage": scene.near(chain),
+        "relation_far_coverage": scene.far(relation) * from_note,
+        "relation_near_coverage": scene.near(relation) * from_note,
+        "fit_and_far": fit * scene.far(chain),
+        "note_is_of_entity": np.array(
+            [s.note >= 0 and question.names(chains.names[s.note]) for s in spans], dtype=bool
+        ),
         "in_question": np.array([question.names(f) for f in folded], dtype=bool) & from_note,
         "is_queried": is_queried,
         "is_noted_page": is_title,
@@ -211,6 +228,11 @@ def _state_columns(
         "is_focused": float(flags[:, ElementFlag.FOCUSED].any()),
         "best_chain": chains.best(),
         "share_open": float(chains.open.mean()),
+        "near_open": float(scene.near(chains.open)),
+        "far_open": float(scene.far(chains.open)),
+        "num_relation_clues": min(1.0, float((question.near + question.far > 0).sum()) / 8),
+        "best_near": _masked_max(element["near_coverage"], fresh),
+        "best_far": _masked_max(element["far_coverage"], fresh),
         "here_coverage": float(scene.here_coverage.mean()),
         "here_gain": float(scene.gain(scene.here_coverage)),
         "here_in_question": float(question.names(scene.here)),
@@ -272,6 +294,17 @@ def _tab_features(scene: Scene) -> np.ndarray:
 
 
 # --- Small parts --------------------------------------------------------------------------------
+
+
+def _coverages(question: Question, texts: Sequence[str]) -> np.ndarray:
+    """Coverage of each text, float32 [texts, clues]."""
+    rows = [question.coverage(text) for text in texts]
+    return np.array(rows, dtype=np.float32).reshape(len(texts), len(question.clues))
+
+
+def _says_close(folded: str) -> bool:
+    """Whether a control's label is one that layers are closed by."""
+    return not _CLOSING_WORDS.isdisjoint(folded.split())
 
 
 def _capitalised(spans: Sequence[Span]) -> np.ndarray:

@@ -16,6 +16,7 @@ from envs.types import Observation, Role
 # Less of the question than this is no open part.
 MIN_OPEN = 1e-6
 MAX_CACHED_FOLDS = 20_000
+MAX_HEADER_WORDS = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +38,14 @@ class Scene:
         weight = float(self.chains.open.sum())
         explained = np.asarray(coverage @ self.chains.open)
         return explained / weight if weight > MIN_OPEN else np.zeros_like(explained)
+
+    def near(self, coverage: np.ndarray) -> np.ndarray:
+        """How much coverage [..., C] explains of the relation next to the entity, in [0, 1]."""
+        return np.asarray(coverage @ self.question.near)
+
+    def far(self, coverage: np.ndarray) -> np.ndarray:
+        """How much coverage [..., C] explains of what is asked in the end, in [0, 1]."""
+        return np.asarray(coverage @ self.question.far)
 
     def gain(self, coverage: np.ndarray) -> np.ndarray:
         """Mean coverage beyond the best chain of the notes, from coverage [..., C]."""
@@ -71,7 +80,7 @@ def folded_text(text: str) -> str:
 def row_value(text: str) -> str:
     """What stands behind the colon of a "Header: value" row, else the text itself."""
     header, colon, value = text.partition(": ")
-    return value if colon and len(header.split()) <= 6 else text
+    return value if colon and len(header.split()) <= MAX_HEADER_WORDS else text
 
 
 def in_any(folded: str, texts: Sequence[str]) -> bool:
@@ -91,3 +100,9 @@ def link_texts_of(observation: Observation) -> frozenset[str]:
     return frozenset(
         folded_text(t) for t, r in zip(table.text, table.role, strict=True) if r == Role.LINK
     )
+
+
+def relation_text(text: str) -> str:
+    """The header of a "Header: value" row, else the text itself: what names the relation."""
+    header, colon, _ = text.partition(": ")
+    return header if colon and len(header.split()) <= MAX_HEADER_WORDS else text
