@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile folders: one per browser, private, and swept when the process that made it is gone.
 
-Layout: <temporary folder>/foragerl-browsers/<pid>-<start time>/profile-XXXX. The name of the
+Layout: <temporary folder>/foragerl-browsers-<uid>/<pid>-<start time>/profile-XXXX. The name of the
 per-process folder says who owns it, so no owner file can be missing or half written.
 """
 
