@@ -213,6 +213,9 @@ class Controller:
             "stop": report.stop.value,
             "steps": report.num_steps,
             "wall_s": round(report.wall_s, 3),
+            "act_s": round(report.act_s, 3),
+            "env_s": round(report.env_s, 3),
+            "bytes": report.num_bytes,
             "first_version": report.first_version,
             "last_version": report.last_version,
         }

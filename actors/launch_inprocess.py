@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from actors.config import WorkerConfigs
 from actors.learning import LearnerWorker
@@ -18,7 +16,7 @@ from actors.types import Attempt, AttemptOrder, Batch, Published, Ref, ReplaySta
 from envs.browser.profile import sweep_dead_profiles
 from envs.types import Scored, Unscored
 
-_T = TypeVar("_T")
+_LAST_UPDATE_TIMEOUT_S = 6.0  # of closing, which is done within ten seconds in all
 
 
 class InProcessLauncher:
@@ -132,6 +130,7 @@ class LocalLearner:
 
     def __init__(self, worker: LearnerWorker) -> None:
         self._worker = worker
+        self._thread: threading.Thread | None = None
 
     async def publish(self) -> Published:
         """The weights published last."""
@@ -140,38 +139,36 @@ class LocalLearner:
 
     async def update(self, groups: Ref, progress: float) -> Published:
         """Train on one batch."""
-        version, weights, metrics = await _in_thread(lambda: self._worker.update(groups, progress))
-        return Published(policy_version=version, weights=weights, metrics=metrics)
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Published] = loop.create_future()
+
+        def run() -> None:
+            try:
+                version, weights, metrics = self._worker.update(groups, progress)
+                result = Published(policy_version=version, weights=weights, metrics=metrics)
+                loop.call_soon_threadsafe(_settle, done, result)
+            except BaseException as error:
+                loop.call_soon_threadsafe(_settle, done, error)
+
+        # A daemon: an update that is left behind must not keep the process alive.
+        self._thread = threading.Thread(target=run, name="learner", daemon=True)
+        self._thread.start()
+        return await done
 
     async def save(self, parent: Path) -> Path:
         """Write a checkpoint of the weights published last."""
         return self._worker.save(parent)
 
     async def close(self) -> None:
-        """Holds nothing; an update in flight ends with the process."""
+        """Wait for the update in flight: torch in a thread crashes an interpreter that ends."""
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, _LAST_UPDATE_TIMEOUT_S)
 
 
-async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Run `work` in a daemon thread: one that is left behind does not keep the process alive."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[_T] = loop.create_future()
-
-    def settle(result: _T | None, error: BaseException | None) -> None:
-        if future.cancelled():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]
-
-    def run() -> None:
-        result, error = None, None
-        try:
-            result = work()
-        except BaseException as caught:
-            error = caught
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=run, name="learner", daemon=True).start()
-    return await future
+def _settle(done: asyncio.Future[Published], outcome: Published | BaseException) -> None:
+    if done.cancelled():
+        return
+    if isinstance(outcome, BaseException):
+        done.set_exception(outcome)
+    else:
+        done.set_result(outcome)

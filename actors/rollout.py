@@ -155,6 +155,8 @@ def _report(attempt: EpisodeAttempt, wall_s: float) -> AttemptReport:
         num_steps=len(episode.steps),
         num_bytes=trajectory.num_bytes(),
         wall_s=wall_s,
+        act_s=attempt.act_s,
+        env_s=attempt.env_s,
         first_version=versions[0] if versions else -1,
         last_version=versions[-1] if versions else -1,
     )

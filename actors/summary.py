@@ -51,7 +51,9 @@ def _gain_figures(untrained: Evaluation, trained: Evaluation) -> dict[str, Any]:
 def table(evaluations: Mapping[str, Evaluation], summary: Mapping[str, Any]) -> str:
     """What a person reads at the end of a run."""
     kinds = sorted({kind for e in evaluations.values() for kind in e.rate_by_kind()})
-    lines = ["", f"{'agent':<16}{'tasks':>6}  {'success':>7}  {'95 %':<13}" + _row(kinds)]
+    lines = [""]
+    if evaluations:
+        lines.append(f"{'agent':<16}{'tasks':>6}  {'success':>7}  {'95 %':<13}" + _row(kinds))
     for name, evaluation in evaluations.items():
         rate, by_kind = evaluation.rate(), evaluation.rate_by_kind()
         interval = f"{rate.low:.3f}-{rate.high:.3f}"

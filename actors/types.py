@@ -48,6 +48,8 @@ class AttemptReport:
     num_steps: int
     num_bytes: int  # of the trajectory's arrays
     wall_s: float
+    act_s: float  # of it in features and network, and in the browser
+    env_s: float
     first_version: int  # of the weights that took the first and the last step; -1 without
     last_version: int
 
