@@ -180,6 +180,8 @@ class TwinDriver:
         if len(pages) < 2:
             return _still("no_history")
         pages.pop()
+        # Pages are not cached: going back asks the site again, and what was typed is gone.
+        pages[-1] = self._load(pages[-1].url)
         return self._arrived(pages[-1])
 
     async def open_in_new_tab(self, node_ref: int) -> Effect:
@@ -228,9 +230,11 @@ class TwinDriver:
         return self._navigate(url)
 
     def _navigate(self, url: str) -> Effect:
-        page = self._load(url)
-        self._tabs[self._active].pages.append(page)
-        return self._arrived(page)
+        pages = self._tabs[self._active].pages
+        if pages and pages[-1].url == url:
+            pages.pop()  # a link to the page itself replaces it in the history
+        pages.append(self._load(url))
+        return self._arrived(pages[-1])
 
     def _load(self, url: str) -> _Page:
         for _ in range(MAX_REDIRECTS):
