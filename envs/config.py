@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import os
 from dataclasses import dataclass, field
 
 
@@ -78,10 +79,24 @@ class WebConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CorpusConfig:
+    """Settings of a task set made from files; see docs/CORPUS.md."""
+
+    skip_bad: bool = False  # count bad rows instead of refusing the corpus
+    cache_dir: str = ""  # of the search index; "" is ~/.cache/foragerl/corpus
+    language: str = "en"  # of the pages around the documents, BCP 47
+
+    def __post_init__(self) -> None:
+        if not self.language:
+            raise ValueError("env.corpus.language: expected a language such as 'en', got ''")
+
+
+@dataclass(frozen=True, kw_only=True)
 class EnvConfig:
     """Settings of the env around a driver."""
 
     task_set: str = "embedded"  # a name of `envs.registry.TASK_SETS`, or "module:function"
+    path: str = ""  # folder of a task set made from files; made absolute, as actors work elsewhere
     driver: DriverKind = DriverKind.CHROMIUM
     max_steps: int = 20
     max_elements: int = 160
@@ -91,8 +106,11 @@ class EnvConfig:
     reset_timeout_s: float = 60.0
     browser: BrowserConfig = field(default_factory=BrowserConfig)
     web: WebConfig = field(default_factory=WebConfig)
+    corpus: CorpusConfig = field(default_factory=CorpusConfig)
 
     def __post_init__(self) -> None:
+        if self.path:
+            object.__setattr__(self, "path", os.path.abspath(os.path.expanduser(self.path)))
         if not 1 <= self.max_steps <= 200:
             raise ValueError(f"env.max_steps: expected 1..200, got {self.max_steps}")
         for name in ("max_elements", "page_text_chars", "step_timeout_s", "reset_timeout_s"):

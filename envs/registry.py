@@ -13,9 +13,11 @@ from typing import Any
 
 TASK_SETS: dict[str, str] = {
     "embedded": "envs.web.task_set:from_config",
+    "corpus": "envs.corpus.task_set:from_config",
 }
 TEACHERS: dict[str, str] = {
     "embedded": "envs.web.teacher:WorldGraphTeacher",
+    "corpus": "envs.corpus.teacher:CorpusTeacher",
 }
 
 

@@ -64,4 +64,7 @@ class Teacher(Protocol):
     """Scores actions with knowledge that no agent may have; injected by `actors`."""
 
     def utilities(self, task: Task, observation: Observation, actions: FlatActions) -> np.ndarray:
-        """Utility of every legal action, float32 [A] in [-1, 1]; higher is better."""
+        """Utility of every legal action, float32 [A] in [-1, 1]; higher is better.
+
+        [0] for a task that the teacher knows nothing of; the step term leaves such states out.
+        """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The texts that an agent may type or answer: drawn from question and notes, in a fixed order.
 
-Spans are copies, so a policy needs no vocabulary: capitalised runs, quoted phrases, numbers with
-their unit, the value of a "Header: value" row, and short whole notes.
+Spans are copies, so a policy needs no vocabulary: capitalised runs, quoted phrases, whole dates,
+numbers with their unit, the value of a "Header: value" row, and short whole notes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ _NUMBER = re.compile(
     r"(?:[$€£]\s?)?\d[\d,]*(?:\.\d+)?(?:\s?(?:%|‰|[a-zA-Zµ°]{1,3}(?:/[a-zA-Z]{1,3})?\b|[a-z]{4,12}\b))?"
 )
 _BARE_NUMBER = re.compile(r"(?:[$€£]\s?)?\d[\d,]*(?:\.\d+)?")
+_MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+)
+_DATE = re.compile(rf"\b(?:\d{{1,2}} {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}, \d{{4}})\b")
 _WORD = re.compile(r"\w[\w’'\-]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
@@ -81,6 +85,8 @@ def _note_texts(text: str) -> Iterator[tuple[str, str]]:
     if len(text.split()) <= MAX_WHOLE_NOTE_WORDS:
         yield text.strip(" ."), text
     for sentence in _SENTENCE_END.split(text):
+        for match in _DATE.finditer(sentence):
+            yield match.group(), sentence
         for run in _capitalised_runs(sentence):
             yield run, sentence
         for match in _NUMBER.finditer(sentence):

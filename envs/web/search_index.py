@@ -12,7 +12,7 @@ import bm25s
 import numpy as np
 
 MAX_HITS = 100
-_TITLE_WEIGHT = 3  # a title's words count as often
+TITLE_WEIGHT = 3  # a title's words count as often
 _SNIPPET_CHARS = 170
 _SNIPPET_LEAD_CHARS = 60  # shown before the first word of the query
 _WORD = re.compile(r"[^\W_]+")
@@ -45,7 +45,7 @@ class SearchIndex:
         logging.getLogger("bm25s").setLevel(logging.WARNING)
         self._model = bm25s.BM25(method="lucene", backend="numpy")
         self._model.index(
-            [words_of(page.title) * _TITLE_WEIGHT + words_of(page.text) for page in pages],
+            [words_of(page.title) * TITLE_WEIGHT + words_of(page.text) for page in pages],
             show_progress=False,
         )
 
@@ -67,8 +67,9 @@ def snippet(text: str, query: str) -> str:
     wanted = set(words_of(query))
     lines = text.split("\n")
     best = max(lines, key=lambda line: (len(wanted.intersection(words_of(line))), len(line)))
-    if len(best) < _SNIPPET_LEAD_CHARS:
-        best = f"{best} · {max(lines, key=len)}"
+    longest = max(lines, key=len)
+    if len(best) < _SNIPPET_LEAD_CHARS and best != longest:
+        best = f"{best} · {longest}"
     hits = [best.lower().find(word) for word in wanted if word in best.lower()]
     start = max(0, min(min(hits, default=0) - _SNIPPET_LEAD_CHARS, len(best) - _SNIPPET_CHARS))
     start = best.find(" ", start) + 1 if start else 0

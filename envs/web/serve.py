@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows the embedded web to a person's own browser.
+"""Shows a site, such as the embedded web, to a person's own browser.
 
 That browser cannot resolve `*.forage.test`, but it takes `*.localhost` for this machine, so every
 host is served as `X.forage.localhost:PORT` and addresses in the pages are rewritten.
@@ -26,7 +26,12 @@ def serve_for_person(
     world_seed: int, split: Split, port: int, hazards: Hazards = NO_HAZARDS
 ) -> None:
     """Serve a world on 127.0.0.1 until interrupted."""
-    app = person_app(EmbeddedSite(build_world(world_seed, split), hazards), port)
+    serve_site(EmbeddedSite(build_world(world_seed, split), hazards), port)
+
+
+def serve_site(site: Site, port: int) -> None:
+    """Serve a site on 127.0.0.1 until interrupted."""
+    app = person_app(site, port)
     web.run_app(app, host="127.0.0.1", port=port, print=lambda _: _announce(port))
 
 
@@ -74,4 +79,4 @@ def _outward(response: PageResponse, port: int) -> web.Response:
 
 
 def _announce(port: int) -> None:
-    print(f"The embedded web is at {start_url(port)} – press Ctrl-C to stop.")
+    print(f"The site is at {start_url(port)} – press Ctrl-C to stop.")

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from importlib import resources
 
 from envs.site import PageRequest, PageResponse
 from envs.web.article import Link
 from envs.web.hazards import Hazards
 from envs.web.sites import advert, policy, search, wiki
 from envs.web.sites.pictures import draw_picture
-from envs.web.sites.shell import Frame, Visit, not_found, page
+from envs.web.sites.shell import ASSET_TYPES, Frame, Visit, asset, not_found, page
 from envs.web.world import World
 
 _SITES: dict[str, tuple[Callable[[Visit], PageResponse], Frame]] = {
@@ -22,7 +20,6 @@ _SITES: dict[str, tuple[Callable[[Visit], PageResponse], Frame]] = {
     advert.HOST: (advert.respond, advert.FRAME),
 }
 CONTENT_HOSTS = (wiki.HOST, policy.HOST)
-_ASSETS = {"/style.css": "text/css; charset=utf-8", "/page.js": "text/javascript; charset=utf-8"}
 
 
 class EmbeddedSite:
@@ -43,8 +40,8 @@ class EmbeddedSite:
         if known is None:
             return PageResponse(status=404, content_type="text/plain", body=b"unknown host")
         respond, frame = known
-        if request.path in _ASSETS:
-            return self._resource(request.path, _ASSETS[request.path], _asset(request.path))
+        if request.path in ASSET_TYPES:
+            return self._resource(request.path, ASSET_TYPES[request.path], asset(request.path))
         if request.path.startswith("/img/"):
             style, _, name = request.path.removeprefix("/img/").partition("/")
             picture = draw_picture(style, name.removesuffix(".svg"))
@@ -63,11 +60,6 @@ class EmbeddedSite:
             delay_s=self._hazards.delay_of(path),
             headers={"Cache-Control": "max-age=3600"},
         )
-
-
-@lru_cache(maxsize=len(_ASSETS))
-def _asset(path: str) -> bytes:
-    return (resources.files("envs.web") / "assets" / path.lstrip("/")).read_bytes()
 
 
 def _sign_in(frame: Frame) -> str:

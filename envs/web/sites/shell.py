@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
+from importlib import resources
 
 from envs.site import PageRequest, PageResponse
 from envs.web.article import Block, Link, Run
@@ -16,6 +18,11 @@ SEARCH_HOST = "search.forage.test"
 SEARCH_HOME = f"http://{SEARCH_HOST}/"
 SEARCH_ACTION = f"http://{SEARCH_HOST}/search"
 HTML_TYPE = "text/html; charset=utf-8"
+# Files that every page links to, by path.
+ASSET_TYPES = {
+    "/style.css": "text/css; charset=utf-8",
+    "/page.js": "text/javascript; charset=utf-8",
+}
 NOT_FOUND = (
     "<h1>Page not found</h1><p>There is no page at this address. It may have been moved or "
     f'renamed.</p><p><a href="{SEARCH_HOME}">Go to the search engine</a></p>'
@@ -70,6 +77,12 @@ def framed(
 def not_found(visit: Visit, frame: Frame) -> PageResponse:
     """The 404 page; it leads back to the search engine."""
     return page(visit, frame, "Page not found", NOT_FOUND, status=404)
+
+
+@lru_cache(maxsize=len(ASSET_TYPES))
+def asset(path: str) -> bytes:
+    """One of the files of `ASSET_TYPES`."""
+    return (resources.files("envs.web") / "assets" / path.lstrip("/")).read_bytes()
 
 
 def anchor(link: Link) -> str:
