@@ -39,6 +39,17 @@ class StepResult:
     stop: StopReason | None  # None while the attempt goes on
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Frame:
+    """A picture of the page for people; no agent and no scorer sees it."""
+
+    jpeg: bytes  # b"" when none was taken
+    scale: float  # image px per CSS px; 0.0 without a picture
+
+
+_NO_FRAME = Frame(jpeg=b"", scale=0.0)
+
+
 def make_task_set(config: EnvConfig) -> TaskSet:
     """The task set that the config names."""
     build = resolve(config.task_set, TASK_SETS, what="env.task_set")
@@ -70,6 +81,8 @@ class SearchEnv:
         self.task_set = task_set
         self._config = config
         self._memory: EpisodeMemory | None = None
+        self._with_frames = False
+        self.frame = _NO_FRAME  # of the last observation, in episodes that asked for frames
 
     async def start(self) -> None:
         """Bring the browser up."""
@@ -85,8 +98,13 @@ class SearchEnv:
         await self.close()
         await self.start()
 
-    async def reset(self, task: Task) -> Observation:
-        """Begin `task` on its start page, with nothing left of the episode before."""
+    async def reset(self, task: Task, *, with_frames: bool = False) -> Observation:
+        """Begin `task` on its start page, with nothing left of the episode before.
+
+        `with_frames` takes a picture at every step of this episode, found in `frame`. Observations
+        and evidence hold the pictures that `EnvConfig.screenshot` asks for, with it or without.
+        """
+        self._with_frames = with_frames
         return await self._within(self._reset(task), self._config.reset_timeout_s, "reset")
 
     async def _reset(self, task: Task) -> Observation:
@@ -94,7 +112,7 @@ class SearchEnv:
         await self.driver.reset(self.task_set.site(task))
         await self.driver.open(task.prompt.start_url)
         self._memory = memory
-        return await self._observe(memory, with_screenshot=self._wants_screenshot(navigated=True))
+        return await self._observe(memory, navigated=True)
 
     async def step(self, action: Action) -> StepResult:
         """Carry out one action that answers the last observation."""
@@ -122,9 +140,7 @@ class SearchEnv:
         memory.step += 1
         memory.last_effect = effect.reason
         visited = set(memory.visited)
-        observation = await self._observe(
-            memory, with_screenshot=self._wants_screenshot(navigated=effect.navigated)
-        )
+        observation = await self._observe(memory, navigated=effect.navigated)
         is_new_page = effect.navigated and page_key(observation.url) not in visited
         evidence = dataclasses.replace(
             evidence,
@@ -141,8 +157,14 @@ class SearchEnv:
             observation=observation, evidence=evidence, stop=_stop(action, effect, observation)
         )
 
-    async def _observe(self, memory: EpisodeMemory, *, with_screenshot: bool) -> Observation:
-        snapshot = await self.driver.snapshot(with_screenshot=with_screenshot)
+    async def _observe(self, memory: EpisodeMemory, *, navigated: bool) -> Observation:
+        is_wanted = self._wants_screenshot(navigated=navigated)
+        snapshot = await self.driver.snapshot(with_screenshot=is_wanted or self._with_frames)
+        self.frame = _NO_FRAME
+        if self._with_frames:
+            self.frame = Frame(jpeg=snapshot.screenshot_jpeg, scale=snapshot.screenshot_scale)
+        if not is_wanted:
+            snapshot = dataclasses.replace(snapshot, screenshot_jpeg=b"", screenshot_scale=0.0)
         memory.visited.add(page_key(snapshot.url))
         memory.last = observe(snapshot, memory, page_text_chars=self._config.page_text_chars)
         return memory.last
