@@ -135,9 +135,12 @@ class LoggerConfig:
     progress_interval_s: float = 5.0
     success_window: int = 64  # attempts that the success on a progress line is taken over
     memory_interval_s: float = 5.0
+    episodes_per_kind: int = 4  # evaluation attempts archived by phase and kind; 0 archives none
+    episodes_mb: float = 64.0  # of archived attempts in all
 
     def __post_init__(self) -> None:
-        _above_zero("logger", self, "progress_interval_s", "memory_interval_s")
+        _above_zero("logger", self, "progress_interval_s", "memory_interval_s", "episodes_mb")
+        _at_least("logger", self, 0, "episodes_per_kind")
         _at_least("logger", self, 1, "success_window")
         if not self.run_name or "/" in self.run_name:
             raise ValueError(f"logger.run_name: expected a name without '/', got {self.run_name!r}")

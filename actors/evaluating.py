@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from actors.archive import Archive
 from actors.config import EvaluateJob, WorkerConfigs
 from actors.evaluation import Evaluation, evaluate, held_out_tasks
 from actors.metrics import MetricsLog
@@ -66,6 +67,9 @@ async def evaluate_checkpoint(
         baseline_tasks = tasks[: job.evaluation.num_baseline_tasks]
         todo |= {name: (name, baseline_tasks) for name in job.evaluation.baselines}
     evaluations: dict[str, Evaluation] = {}
+    archive = Archive(
+        folder.episodes, per_kind=job.logger.episodes_per_kind, limit_mb=job.logger.episodes_mb
+    )
     metrics = MetricsLog(folder.metrics)
     logger.info("evaluating %s", path)
     try:
@@ -86,6 +90,8 @@ async def evaluate_checkpoint(
                     rewards=session.rewards,
                     config=job.evaluation,
                     seed=job.seed,
+                    phase=name,
+                    archive=archive,
                 )
                 report_evaluation(name, evaluations[name], metrics)
     finally:

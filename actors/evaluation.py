@@ -9,12 +9,14 @@ missing, never wrong.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from actors.archive import Archive
 from actors.config import EvaluationConfig
 from actors.pool import RewardPool, RolloutPool
 from actors.statistics import Rate, wilson
@@ -68,8 +70,13 @@ async def evaluate(
     rewards: RewardPool,
     config: EvaluationConfig,
     seed: int,
+    phase: str,
+    archive: Archive | None = None,
 ) -> Evaluation:
-    """Try `agent` once on each task; the same seed gives each task the same draws."""
+    """Try `agent` once on each task; the same seed gives each task the same draws.
+
+    Some attempts go into `archive`, under `phase`.
+    """
     began_s = time.monotonic()
     found: dict[int, TaskOutcome] = {}
     todo = iter(enumerate(tasks))
@@ -78,7 +85,9 @@ async def evaluate(
     async def lane() -> None:
         nonlocal num_steps
         for index, task in todo:
+            is_recorded = archive is not None and archive.wants(phase, task)
             for order in _tries(agent, task, index, config, seed):
+                order = dataclasses.replace(order, is_recorded=is_recorded)
                 result = await rollouts.run(order)
                 if isinstance(result, LostAttempt):
                     num_steps += result.num_steps
@@ -92,6 +101,15 @@ async def evaluate(
                         is_right=score.is_right,
                         num_steps=result.report.num_steps,
                     )
+                    if archive is not None and result.report.recording is not None:
+                        await asyncio.to_thread(
+                            archive.offer,
+                            phase,
+                            task,
+                            result.report.stop,
+                            score,
+                            result.report.recording,
+                        )
                     break
 
     async with asyncio.TaskGroup() as lanes:

@@ -8,6 +8,7 @@ The control side (`offer_weights`, `health`) may be called from another thread a
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import time
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from agent.config import PolicyConfig
 from agent.episode import Attempt as EpisodeAttempt
 from agent.episode import run_episode
 from agent.forager.agent import ForagerAgent
+from agent.recording import Recorder
 from agent.registry import AGENTS
 from agent.types import Agent, Trajectory
 from envs.config import EnvConfig
@@ -88,6 +90,7 @@ class RolloutWorker:
             await self._close_env()
             return _not_begun(order, error, time.monotonic() - began_s)
         agent = self._agent(order)
+        recorder = Recorder(order.trajectory_id) if order.is_recorded else None
         attempt = await run_episode(
             env,
             agent,
@@ -97,10 +100,14 @@ class RolloutWorker:
             seed=order.seed,
             teacher=self._started_teacher() if order.with_teacher else None,
             before_step=lambda: self._take_newer_weights(agent),
+            watcher=recorder,
         )
         if attempt.episode.stop.is_infra_failure():
             await self._close_env()
-        return attempt.episode, attempt.trajectory, _report(attempt, time.monotonic() - began_s)
+        report = _report(attempt, time.monotonic() - began_s)
+        if recorder is not None:
+            report = dataclasses.replace(report, recording=recorder.recording())
+        return attempt.episode, attempt.trajectory, report
 
     async def _started_env(self) -> SearchEnv:
         if self._env is None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder that a run leaves behind.
 
-runs/20260101-120000-train/   config.yaml  run.log  metrics.jsonl  checkpoints/  summary.json
+runs/20260101-120000-train/   config.yaml  run.log  metrics.jsonl  checkpoints/  episodes/
+                              summary.json  report.html
 runs/latest                   a link to the newest training run
 """
 
@@ -40,6 +41,16 @@ class RunFolder:
     def checkpoints(self) -> Path:
         """One file per kept checkpoint."""
         return self.path / "checkpoints"
+
+    @property
+    def episodes(self) -> Path:
+        """Archived attempts, see `actors.archive`; absent without any."""
+        return self.path / "episodes"
+
+    @property
+    def report(self) -> Path:
+        """The run as one page."""
+        return self.path / "report.html"
 
     @property
     def summary(self) -> Path:

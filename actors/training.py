@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from actors.archive import Archive
 from actors.config import TrainJob
 from actors.controller import Controller, TrainConfigs, TrainParts, TrainTotals
 from actors.evaluation import Evaluation, evaluate, held_out_tasks
@@ -87,6 +88,9 @@ class _TrainingRun:
         self._replay = replay
         self._learner = learner
         self._evaluations: dict[str, Evaluation] = {}
+        self._archive = Archive(
+            folder.episodes, per_kind=job.logger.episodes_per_kind, limit_mb=job.logger.episodes_mb
+        )
 
     async def to_summary(self, task_set: TaskSet, tasks: Sequence[Task]) -> dict[str, Any]:
         """All stages; on the way out, whatever the reason, the newest weights are saved."""
@@ -151,6 +155,8 @@ class _TrainingRun:
             rewards=self._session.rewards,
             config=self._job.evaluation,
             seed=self._job.seed,
+            phase=name,
+            archive=self._archive,
         )
         self._evaluations[name] = evaluation
         report_evaluation(name, evaluation, self._metrics)

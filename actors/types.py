@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from agent.recording import Recording
 from envs.types import Scored, StopReason, Task, Unscored
 
 Ref = Any
@@ -33,6 +34,7 @@ class AttemptOrder:
     agent: str  # POLICY_AGENT or a name of the registry of scripted agents
     temperature: float  # 0 takes the most likely action
     with_teacher: bool  # whether the teacher scores the states for the step loss
+    is_recorded: bool = False  # whether a person will want to see it; costs a picture per step
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +54,7 @@ class AttemptReport:
     env_s: float
     first_version: int  # of the weights that took the first and the last step; -1 without
     last_version: int
+    recording: Recording | None = None  # of the few attempts whose orders ask for one
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
