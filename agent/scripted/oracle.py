@@ -15,7 +15,7 @@ from agent.scripted.layers import close_layer, is_layer_open
 from agent.types import MAX_HEADS, Decision
 from envs.actions import Action
 from envs.answers import is_accepted
-from envs.types import ElementFlag, EvidenceItem, Observation, Role, Task
+from envs.types import ElementFlag, EvidenceItem, Observation, Role, Span, SpanSource, Task
 from envs.web.guide import leads_to, next_item, query_fit, same_page, states
 
 _WAIT = Action(type="wait_ms", wait=0)
@@ -71,16 +71,22 @@ def _read(seen: Observation, item: EvidenceItem) -> Action:
 
 
 def _search(seen: Observation, item: EvidenceItem) -> Action:
-    """Send the best query not sent yet; after the last one, look through further results."""
+    """Send the best query not sent yet; after the last one, look through further results.
+
+    Where no text names the page, the longest text of the question says most about it.
+    """
     sent = {query.text.casefold() for query in seen.queries}
-    fits = [
-        (query_fit(span.text, item), -index)
-        for index, span in enumerate(seen.spans)
+    worths = [query_fit(span.text, item) for span in seen.spans]
+    if not any(worths):
+        worths = [_worth_as_clue(span) for span in seen.spans]
+    unsent = [
+        (worth, -index)
+        for index, (span, worth) in enumerate(zip(seen.spans, worths, strict=True))
         if span.text.casefold() not in sent
     ]
     box = _row(seen, lambda row: seen.elements.role[row] == Role.TEXTBOX)
-    best_fit, index = max(fits, default=(0.0, 0))
-    if box is not None and best_fit > 0.0:
+    best_worth, index = max(unsent, default=(0.0, 0))
+    if box is not None and best_worth > 0.0:
         text = seen.spans[-index].text
         if seen.elements.value[box] != text or not seen.elements.flags[box, ElementFlag.FOCUSED]:
             return Action(type="type", element=box, span=-index)
@@ -89,6 +95,11 @@ def _search(seen: Observation, item: EvidenceItem) -> Action:
         seen, "click", lambda row: seen.elements.text[row].casefold().startswith("next")
     )
     return further or Action(type="go_back")
+
+
+def _worth_as_clue(span: Span) -> float:
+    """The more of the question a text has, the surer it finds a page that no text names."""
+    return float(len(span.text.split())) if span.source is SpanSource.QUESTION else 0.0
 
 
 def _row(seen: Observation, accepts: Callable[[int], bool]) -> int | None:

@@ -7,6 +7,7 @@ environment's own ground truth, as a reward is, and no demonstrated trajectory. 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import parse_qs, urlsplit
@@ -37,12 +38,19 @@ _ALWAYS_USELESS = ("hover", "clear", "select_option", "wait_ms")
 _SCROLLS = ("scroll_up_200px", "scroll_down_400px", "scroll_to_bottom")
 
 
+# How well a query finds an item's page, in [0, 1].
+QueryFit = Callable[[str, EvidenceItem], float]
+
+
 class WorldGraphTeacher:
     """Utilities from the evidence still missing; depends on task and observation alone."""
 
+    def __init__(self, fit: QueryFit = query_fit) -> None:
+        self._fit = fit
+
     def utilities(self, task: Task, observation: Observation, actions: FlatActions) -> np.ndarray:
         """Utility of every legal action, float32 [A] in [-1, 1]."""
-        situation = _Situation(task=task, observation=observation)
+        situation = _Situation(task=task, observation=observation, fit=self._fit)
         out = np.zeros(len(actions), dtype=np.float32)
         for kind in np.unique(actions.type):
             rows = np.flatnonzero(actions.type == kind)
@@ -90,6 +98,7 @@ class _Situation:
 
     task: Task
     observation: Observation
+    fit: QueryFit
 
     @cached_property
     def item(self) -> EvidenceItem | None:
@@ -171,7 +180,7 @@ class _Situation:
         """float [S]: how well each span works as a query for the next evidence."""
         item = self.item
         assert item is not None
-        return np.array([query_fit(span.text, item) for span in self.observation.spans])
+        return np.array([self.fit(span.text, item) for span in self.observation.spans])
 
     @cached_property
     def type_query(self) -> np.ndarray:
@@ -225,7 +234,7 @@ class _Situation:
     @cached_property
     def _sent_fit(self) -> float:
         """Fit of the query whose results are shown, if they have the evidence or come close."""
-        return query_fit(self._sent_query, self.item) if self.item is not None else 0.0
+        return self.fit(self._sent_query, self.item) if self.item is not None else 0.0
 
     @cached_property
     def _waiting_fit(self) -> float:
@@ -235,7 +244,7 @@ class _Situation:
         table = self.observation.elements
         values = [table.value[i] for i in np.flatnonzero(self.is_search_box)]
         waiting = [value for value in values if value and value != self._sent_query]
-        return max((query_fit(value, self.item) for value in waiting), default=0.0)
+        return max((self.fit(value, self.item) for value in waiting), default=0.0)
 
     def _flag(self, flag: ElementFlag) -> np.ndarray:
         return self.observation.elements.flags[:, flag]

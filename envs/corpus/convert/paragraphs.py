@@ -15,6 +15,7 @@ from typing import Any
 
 from envs.corpus.convert.reading import SourceRow, rows_in
 from envs.corpus.convert.rows_out import Converted, JsonRow
+from envs.corpus.evidence import bare_title
 from envs.corpus.parts import MAX_PARAGRAPH_CHARS, sentences
 from envs.corpus.rows import BadRows, RowError
 from envs.dom import fold
@@ -110,14 +111,22 @@ def _question(row: SourceRow, shelf: _Shelf) -> JsonRow:
 def _in_order(
     facts: dict[str, list[str]], question: str, answer: str
 ) -> list[tuple[str, list[str]]]:
-    """The document that says the answer last, if possible one that the question does not name."""
+    """Documents in the order in which they can be found, those that say the answer late.
 
-    def place(item: tuple[str, list[str]]) -> tuple[bool, bool]:
-        title, said = item
-        is_named = title.casefold() in question.casefold()
-        return answer in " ".join(said), not is_named
-
-    return sorted(facts.items(), key=place)
+    The next one is named in the question or by a document before it, as far as there is one.
+    """
+    left = dict(facts)
+    known = question.casefold()
+    order: list[tuple[str, list[str]]] = []
+    while left:
+        places = {
+            title: (bare_title(title).casefold() not in known, answer in " ".join(said))
+            for title, said in left.items()
+        }
+        title = min(left, key=places.__getitem__)
+        order.append((title, left.pop(title)))
+        known += "\n" + " ".join(order[-1][1]).casefold()
+    return order
 
 
 def _needle(said: Sequence[str], answer: str) -> str:
