@@ -88,10 +88,7 @@ def _relation_weights(text: str, clues: Sequence[str]) -> tuple[np.ndarray, np.n
     """
     words = _POSSESSIVE.sub("", text).split()
     folded = [" ".join(tokens(word)) for word in words]
-    is_name = [
-        _is_upper(word) and (i > 0 or (len(words) > 1 and _is_upper(words[1])))
-        for i, word in enumerate(words)
-    ]
+    is_name = name_flags(words)
     names = [i for i, flag in enumerate(is_name) if flag]
     in_name = {folded[i] for i in names}
     distance: dict[int, int] = {}
@@ -105,6 +102,14 @@ def _relation_weights(text: str, clues: Sequence[str]) -> tuple[np.ndarray, np.n
         share = rank / (len(distance) - 1) if len(distance) > 1 else 0.5
         near[column], far[column] = 1.0 - share, share
     return near / max(float(near.sum()), 1e-6), far / max(float(far.sum()), 1e-6)
+
+
+def name_flags(words: Sequence[str]) -> list[bool]:
+    """Which words are part of a name: capitalised, and not just because they begin the text."""
+    return [
+        _is_upper(word) and (i > 0 or (len(words) > 1 and _is_upper(words[1])))
+        for i, word in enumerate(words)
+    ]
 
 
 def _is_upper(word: str) -> bool:

@@ -8,11 +8,16 @@ task's truth: question, page, notes and queries are all an agent sees.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from agent.forager.clues import Question, page_name, type_fit
+from agent.forager.relations import (
+    RELATION_SIZE,
+    asked_vector,
+    relation_vector,
+    telling_sentence,
+)
 from agent.forager.scene import (
     Scene,
     folded_text,
@@ -24,17 +29,13 @@ from agent.forager.scene import (
     share_in,
 )
 from agent.types import ModelInputs
-from envs.actions import MAX_OPTIONS, MAX_TABS, NUM_TYPES, ActionMask
+from envs.actions import MAX_OPTIONS, MAX_TABS
 from envs.types import (
     ElementFlag,
-    ElementTable,
     Observation,
-    PageDiff,
-    PageState,
     Role,
     Span,
     SpanSource,
-    StyleColumn,
 )
 
 OPTION_COLUMNS = ("question_coverage", "open_coverage", "in_question")
@@ -47,15 +48,18 @@ NUM_COUNTS = 4  # counts are one-hot 0, 1, 2, 3 or more
 
 
 def model_inputs(observation: Observation) -> ModelInputs:
-    """Features of one observation, float16."""
+    """Features of one observation, float16: match columns first, then the relation vectors."""
     scene = scene_of(observation)
     element = _element_columns(scene)
     span = _span_columns(scene)
     state = _state_columns(scene, element, span)
+    asked = asked_vector(scene.question)
     return ModelInputs(
-        state=np.array(list(state.values()), dtype=np.float16),
-        element=_stack(element, len(observation.elements)),
-        span=_stack(span, len(observation.spans)),
+        state=np.concatenate([list(state.values()), asked]).astype(np.float16),
+        element=np.concatenate(
+            [_stack(element, len(observation.elements)), _element_relations(scene)], axis=1
+        ),
+        span=np.concatenate([_stack(span, len(observation.spans)), _span_relations(scene)], axis=1),
         option=_option_features(scene),
         tab=_tab_features(scene),
     )
@@ -122,6 +126,31 @@ def _element_columns(scene: Scene) -> dict[str, np.ndarray]:
         "below_view": _below_view(scene.observation),
     }
     return columns
+
+
+def _element_relations(scene: Scene) -> np.ndarray:
+    """What each element's row or sentence says about its subject, float16 [E, RELATION_SIZE]."""
+    table = scene.observation.elements
+    vectors = np.zeros((len(table), RELATION_SIZE), dtype=np.float16)
+    for row in range(len(table)):
+        # A control says what the block around it says.
+        is_text = Role(table.role[row]).is_text()
+        source = table.text[row] if is_text else table.context[row]
+        told = relation_text(source)
+        if told is source:
+            told = telling_sentence(scene.question, source)
+        vectors[row] = relation_vector(told)
+    return vectors
+
+
+def _span_relations(scene: Scene) -> np.ndarray:
+    """What the row or sentence around each noted span says, float16 [S, RELATION_SIZE]."""
+    spans = scene.observation.spans
+    vectors = np.zeros((len(spans), RELATION_SIZE), dtype=np.float16)
+    for row, span in enumerate(spans):
+        if span.source is SpanSource.NOTE:
+            vectors[row] = relation_vector(relation_text(span.context))
+    return vectors
 
 
 def _below_view(observation: Observation) -> np.ndarray:
@@ -320,69 +349,3 @@ def _stack(columns: Mapping[str, np.ndarray], rows: int) -> np.ndarray:
     """Columns side by side, float16 [rows, columns]."""
     stacked = [np.asarray(c, dtype=np.float16).reshape(rows) for c in columns.values()]
     return np.stack(stacked, axis=1)
-
-
-# --- Sizes ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FeatureSizes:
-    """Numbers of columns, which a network is built for."""
-
-    state: int
-    element: int
-    span: int
-
-
-def feature_sizes() -> FeatureSizes:
-    """Column counts, read off an empty page."""
-    scene = scene_of(_empty_observation())
-    element, span = _element_columns(scene), _span_columns(scene)
-    state = _state_columns(scene, element, span)
-    return FeatureSizes(state=len(state), element=len(element), span=len(span))
-
-
-def _empty_observation() -> Observation:
-    no_rows = np.zeros(0, dtype=np.int16)
-    table = ElementTable(
-        role=no_rows,
-        box=np.zeros((0, 4), dtype=np.float32),
-        frame_slot=no_rows,
-        flags=np.zeros((0, len(ElementFlag)), dtype=bool),
-        style=np.zeros((0, len(StyleColumn)), dtype=np.float32),
-        text=(),
-        context=(),
-        value=(),
-        href=(),
-        options=(),
-        node_ref=no_rows,
-    )
-    mask = ActionMask(
-        type=np.zeros(NUM_TYPES, dtype=bool),
-        element=np.zeros((NUM_TYPES, 0), dtype=bool),
-        span=np.zeros((NUM_TYPES, 0), dtype=bool),
-        option=np.zeros((0, MAX_OPTIONS), dtype=bool),
-        tab=np.zeros(MAX_TABS, dtype=bool),
-    )
-    return Observation(
-        question="",
-        step_index=0,
-        steps_left=1,
-        url="",
-        title="",
-        elements=table,
-        page_text="",
-        scroll_y_px=0.0,
-        page_height_px=0.0,
-        viewport=(1, 1),
-        diff=PageDiff(navigated=True, added=no_rows, changed=no_rows, removed=0),
-        queries=(),
-        notes=(),
-        spans=(),
-        tabs=(),
-        mask=mask,
-        page_state=PageState.IDLE,
-        last_effect="",
-        screenshot_jpeg=b"",
-        screenshot_scale=0.0,
-    )

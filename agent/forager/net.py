@@ -16,11 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from agent.config import PolicyConfig
-from agent.forager.features import OPTION_COLUMNS, TAB_COLUMNS, feature_sizes
+from agent.forager.features import OPTION_COLUMNS, TAB_COLUMNS
+from agent.forager.relations import ASKED_SIZE, RELATION_SIZE
+from agent.forager.sizes import feature_sizes
 from agent.policy import MASKED_LOG_PROB, PolicyBatch, PolicyOutput
 from envs.actions import ACTION_SPECS, NUM_TYPES, WAIT_CHOICES_MS, Head
 
 _STREAMS = ("page", "intent")
+MATCH_SIZE = 2 * RELATION_SIZE + 2  # products and their sum, for the near and the far relation
 
 
 def build_forager_net(config: PolicyConfig) -> nn.Module:
@@ -39,8 +42,11 @@ class ForagerNet(nn.Module):
 
     def __init__(self, *, num_state: int, num_element: int, num_span: int, width: int) -> None:
         super().__init__()
-        self.element_encoder = _mlp(num_element, width, width)
-        self.span_encoder = _mlp(num_span, width, width)
+        self.num_state, self.num_element, self.num_span = num_state, num_element, num_span
+        self.element_relation = _RelationMatch()
+        self.span_relation = _RelationMatch()
+        self.element_encoder = _mlp(num_element + MATCH_SIZE, width, width)
+        self.span_encoder = _mlp(num_span + MATCH_SIZE, width, width)
         self.page_stream = _mlp(num_state + 2 * width, width, width)
         self.intent_stream = _mlp(num_state + 2 * width, width, width)
         self.gate = nn.Linear(num_state + 4 * width, len(_STREAMS))
@@ -56,11 +62,16 @@ class ForagerNet(nn.Module):
 
     def forward(self, batch: PolicyBatch) -> PolicyOutput:
         """Log-probabilities of every legal action."""
-        element = self.element_encoder(batch.element)  # [B, E, D]
-        span = self.span_encoder(batch.span)  # [B, S, D]
-        hidden = self._fuse(batch, element, span)  # [B, D]
-        score_element = self.element_pointer(hidden, element, batch.element)  # [B, K, E]
-        score_span = self.span_pointer(hidden, span, batch.span)  # [B, K, S]
+        state, asked = batch.state.split([self.num_state, ASKED_SIZE], dim=-1)
+        of_element, told = batch.element.split([self.num_element, RELATION_SIZE], dim=-1)
+        of_span, noted = batch.span.split([self.num_span, RELATION_SIZE], dim=-1)
+        element_match = self.element_relation(asked, told)  # [B, E, MATCH_SIZE]
+        span_match = self.span_relation(asked, noted)  # [B, S, MATCH_SIZE]
+        element = self.element_encoder(torch.cat([of_element, element_match], dim=-1))  # [B, E, D]
+        span = self.span_encoder(torch.cat([of_span, span_match], dim=-1))  # [B, S, D]
+        hidden = self._fuse(batch, state, element, span)  # [B, D]
+        score_element = self.element_pointer(hidden, element, of_element)  # [B, K, E]
+        score_span = self.span_pointer(hidden, span, of_span)  # [B, K, S]
         log_element = _masked_log_softmax(score_element, batch.element_mask)
         log_span = _masked_log_softmax(score_span, batch.span_mask)
         evidence = _peak(score_element, batch.element_mask) + _peak(score_span, batch.span_mask)
@@ -68,7 +79,7 @@ class ForagerNet(nn.Module):
         log_type = _masked_log_softmax(type_logits, batch.type_mask)  # [B, K]
         return self._assemble(batch, hidden, log_type, log_element, log_span)
 
-    def _fuse(self, batch: PolicyBatch, element: Tensor, span: Tensor) -> Tensor:
+    def _fuse(self, batch: PolicyBatch, state: Tensor, element: Tensor, span: Tensor) -> Tensor:
         """Gated mixture of the streams, [B, D]."""
         exists = batch.element_mask.any(dim=1)  # [B, E]; what no action can use is not pooled
         usable_span = batch.span_mask.any(dim=1)  # [B, S]
@@ -76,12 +87,12 @@ class ForagerNet(nn.Module):
         span_pool = torch.cat([_mean(span, usable_span), _max(span, usable_span)], dim=-1)
         streams = torch.stack(
             [
-                self.page_stream(torch.cat([batch.state, element_pool], dim=-1)),
-                self.intent_stream(torch.cat([batch.state, span_pool], dim=-1)),
+                self.page_stream(torch.cat([state, element_pool], dim=-1)),
+                self.intent_stream(torch.cat([state, span_pool], dim=-1)),
             ],
             dim=1,
         )  # [B, streams, D]
-        gate = self.gate(torch.cat([batch.state, element_pool, span_pool], dim=-1)).softmax(dim=-1)
+        gate = self.gate(torch.cat([state, element_pool, span_pool], dim=-1)).softmax(dim=-1)
         return torch.tanh((gate[..., None] * streams).sum(dim=1))
 
     def _assemble(
@@ -144,6 +155,30 @@ class ForagerNet(nn.Module):
         flat = batch.option.reshape(size, elements * options, -1)
         score = self.option_pointer(hidden, None, flat)[:, 0].reshape(size, elements, options)
         return _masked_log_softmax(score, batch.option_mask)
+
+
+class _RelationMatch(nn.Module):
+    """How the relation a candidate states matches the near and the far relation asked for.
+
+    Per relation, elementwise products of learnt images of both vectors, and their sum. The images
+    start near the identity, where the sum is the cosine of the two.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.near = nn.Linear(ASKED_SIZE, RELATION_SIZE)
+        self.far = nn.Linear(ASKED_SIZE, RELATION_SIZE)
+        self.told = nn.Linear(RELATION_SIZE, RELATION_SIZE)
+
+    def forward(self, asked: Tensor, told: Tensor) -> Tensor:
+        """[B, N, MATCH_SIZE] from asked [B, ASKED_SIZE] and told [B, N, RELATION_SIZE]."""
+        near = asked[:, :RELATION_SIZE] + self.near(asked)
+        far = asked[:, RELATION_SIZE : 2 * RELATION_SIZE] + self.far(asked)
+        image = told + self.told(told)
+        # Coordinates of unit vectors are small; times their number, a product is of order one.
+        products = [RELATION_SIZE * query[:, None] * image for query in (near, far)]
+        sums = [product.mean(dim=-1, keepdim=True) for product in products]
+        return torch.cat([*products, *sums], dim=-1)
 
 
 class _Pointer(nn.Module):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+VECTOR_SIZE = 256
 STEM_SIMILARITY = 0.8
 # Below this a cosine between two static word vectors is noise.
 COSINE_FLOOR = 0.3
@@ -68,7 +69,9 @@ def _vector(word: str) -> np.ndarray:
 
 def word_vectors(words: Sequence[str]) -> np.ndarray:
     """Unit vectors, float32 [len(words), 256]."""
-    return np.stack([_vector(w) for w in words]) if words else np.zeros((0, 256), np.float32)
+    return (
+        np.stack([_vector(w) for w in words]) if words else np.zeros((0, VECTOR_SIZE), np.float32)
+    )
 
 
 def similarities(words: Sequence[str], clues: Sequence[str]) -> np.ndarray:

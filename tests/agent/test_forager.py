@@ -12,7 +12,16 @@ from agent.config import PolicyConfig
 from agent.episode import run_episode
 from agent.forager.agent import ForagerAgent, build_policy
 from agent.forager.clues import chains_of, question_view, type_fit
-from agent.forager.features import feature_sizes, model_inputs
+from agent.forager.features import model_inputs
+from agent.forager.relations import (
+    ASKED_SIZE,
+    RELATION_SIZE,
+    asked_vector,
+    relation_vector,
+    telling_sentence,
+)
+from agent.forager.scene import relation_text
+from agent.forager.sizes import feature_sizes
 from agent.forager.words import clue_words, shares_stem, similarities, tokens
 from agent.policy import collate, sample_row
 from agent.scripted.random_agent import RandomAgent
@@ -92,6 +101,22 @@ def test_clues_next_to_the_entity_are_near_and_what_is_asked_in_the_end_is_far()
     assert single.near.max() == single.far.max() == 1.0
 
 
+def test_relation_vectors_speak_of_the_relation_and_not_of_names_or_numbers():
+    rows = ("Employer: Orla Works", "Employer: Vardo Mills 12")
+    first, second = (relation_vector(relation_text(row)) for row in rows)
+    assert np.array_equal(first, second) and np.abs(first).max() > 0
+    told, asked_for = "Ann Bell works for Orla Works.", "Works for"
+    assert np.allclose(relation_vector(told), relation_vector(asked_for), atol=1e-6)
+    assert not relation_vector("Orla Works 1984").any()
+    question = question_view("Who founded the company that employs Ann Bell?")
+    asked = asked_vector(question)
+    founder, employer = relation_vector("founded"), relation_vector("employs")
+    near, far = asked[:RELATION_SIZE], asked[RELATION_SIZE : 2 * RELATION_SIZE]
+    assert near @ employer > near @ founder and far @ founder > far @ employer
+    text = "It rained in May. Ann Bell was employed there. The roof is red."
+    assert telling_sentence(question, text) == "Ann Bell was employed there."
+
+
 def test_the_kind_of_answer_that_is_asked_for():
     year = question_view("In which year was Orla Works founded?")
     number = question_view("How many people live in Vardo?")
@@ -105,17 +130,17 @@ def test_feature_shapes_are_those_the_network_is_built_for_and_finite():
     sizes = feature_sizes()
     for seen in observations():
         inputs = model_inputs(seen)
-        assert inputs.state.shape == (sizes.state,)
-        assert inputs.element.shape == (len(seen.elements), sizes.element)
-        assert inputs.span.shape == (len(seen.spans), sizes.span)
+        assert inputs.state.shape == (sizes.state + ASKED_SIZE,)
+        assert inputs.element.shape == (len(seen.elements), sizes.element + RELATION_SIZE)
+        assert inputs.span.shape == (len(seen.spans), sizes.span + RELATION_SIZE)
         assert all(np.isfinite(a).all() for a in (inputs.state, inputs.element, inputs.span))
         assert inputs.element.dtype == np.float16
 
 
 def test_every_match_feature_moves_somewhere():
     inputs = [model_inputs(seen) for seen in observations()]
-    element_rows = np.concatenate([i.element for i in inputs])
-    span_rows = np.concatenate([i.span for i in inputs])
+    element_rows = np.concatenate([i.element[:, : feature_sizes().element] for i in inputs])
+    span_rows = np.concatenate([i.span[:, : feature_sizes().span] for i in inputs])
     # What this tiny site cannot move: check boxes, list items, other roles, layers, disabled and
     # checked controls, controls that close a layer, empty texts; a note that repeats the question,
     # digits in spans.
