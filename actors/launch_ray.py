@@ -174,9 +174,6 @@ class RayLauncher:
         cluster = self._configs.cluster
         options: dict[str, Any] = {"address": os.environ.get("RAY_ADDRESS")}
         if not options["address"]:
-            # A token that an earlier run left behind would turn authentication on in some of the
-            # processes only; this cluster listens on the loopback alone.
-            os.environ["RAY_AUTH_MODE"] = "disabled"
             os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
             os.environ["RAY_enable_worker_prestart"] = "0"  # noqa: SIM112 - ~75 MB each
             options = {
@@ -184,7 +181,6 @@ class RayLauncher:
                 "num_cpus": cluster.num_cpus,
                 "object_store_memory": cluster.object_store_mb * _BYTES_PER_MB,
                 "include_dashboard": False,
-                "_node_ip_address": "127.0.0.1",
             }
         ray.init(
             namespace=f"foragerl-{os.getpid()}-{time.time_ns()}",

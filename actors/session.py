@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -32,9 +34,21 @@ def make_launcher(launch: Launch, configs: WorkerConfigs) -> Launcher:
         from actors.launch_inprocess import InProcessLauncher
 
         return InProcessLauncher(configs)
+    _authenticate_local_ray()
     from actors.launch_ray import RayLauncher
 
     return RayLauncher(configs)
+
+
+def _authenticate_local_ray() -> None:
+    """Give a cluster of the run's own a token; must come before ray is imported, which reads it.
+
+    Ray listens on every interface, and whoever reaches it may run code. Left unsaid, a token that
+    an earlier run left in the home folder would turn authentication on in some processes only.
+    """
+    if "RAY_ADDRESS" not in os.environ and "RAY_AUTH_MODE" not in os.environ:
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 @contextlib.asynccontextmanager
