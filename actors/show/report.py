@@ -116,8 +116,8 @@ def _results(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> s
         )
     return (
         "<div class='card scroll'><table><thead><tr><th>agent</th><th class='number'>tasks</th>"
-        f"<th class='number'>success</th><th class='number'>95 % interval</th><th class='bar'></th>{head}"
-        f"</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        f"<th class='number'>success</th><th class='number'>95 % interval</th>"
+        f"<th class='bar'></th>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
 
 
