@@ -109,6 +109,11 @@ class EnvConfig:
     corpus: CorpusConfig = field(default_factory=CorpusConfig)
 
     def __post_init__(self) -> None:
+        if self.task_set == "corpus" and not self.path:
+            raise ValueError(
+                "env.path: expected a folder with documents.jsonl and questions.jsonl, got "
+                "nothing; give env.path=DIR"
+            )
         if self.path:
             object.__setattr__(self, "path", os.path.abspath(os.path.expanduser(self.path)))
         if not 1 <= self.max_steps <= 200:

@@ -100,12 +100,14 @@ class Library:
         A target may be an id or URL as it stands, or relative to the source's own.
         """
         bare = urldefrag(target).url
+        if not bare:  # a place on the same page
+            return None
         names = (target, bare, _joined(source.id, bare))
         for candidate in dict.fromkeys((*names, *map(unquote, names))):
-            row = self.row_of(candidate) if candidate else None
+            row = self.row_of(candidate)
             if row is not None:
                 return row
-        return self._urls.get(_joined(source.url, bare)) if bare else None
+        return self._urls.get(_joined(source.url, bare))
 
     def search(self, query: str) -> np.ndarray:
         """Rows that match a query, best first; see `CorpusIndex.search`."""

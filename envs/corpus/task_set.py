@@ -29,11 +29,6 @@ logger = logging.getLogger(__name__)
 
 def from_config(config: EnvConfig) -> CorpusTaskSet:
     """The task set as configured; `ValueError` names what is missing or wrong."""
-    if not config.path:
-        raise ValueError(
-            "env.path: expected a folder with documents.jsonl and questions.jsonl, got nothing; "
-            "give env.path=DIR"
-        )
     folder = Path(config.path)
     skip_bad = config.corpus.skip_bad
     library = open_library(folder, cache_dir=config.corpus.cache_dir, skip_bad=skip_bad)
@@ -47,6 +42,7 @@ def from_config(config: EnvConfig) -> CorpusTaskSet:
         path=folder / QUESTIONS_FILE,
         max_steps=config.max_steps,
         bad=bad,
+        library=library,
     )
 
 
@@ -92,12 +88,14 @@ class CorpusTaskSet:
         path: Path,
         max_steps: int,
         bad: BadRows,
+        library: Library,
     ) -> None:
         self._site = site
         self._reader = reader
         self._path = path
         self._max_steps = max_steps
         self.bad = bad
+        self.library = library
         self._proofs: dict[str, Proof] = {}  # about 1 kB each
         self._by_split: dict[Split, list[Question]] = {split: [] for split in Split}
         for question in questions:
