@@ -14,10 +14,19 @@ from collections.abc import Iterator, Sequence
 
 from lxml import html
 
+from envs.dom import MAX_TEXT_CHARS
+
 # A note of this length rarely has more spans than `envs.spans.MAX_SPANS_PER_NOTE`.
 MAX_PARAGRAPH_CHARS = 300
 _COUNTED = ("p", "li", "dt", "dd", "tr", "a", "img", "blockquote", "pre", "h2", "h3", "h4")
-_SENTENCE = re.compile(r".*?[.!?;。！？；]+[\"”’)\]]*(?:\s+|$)|.+?$", re.DOTALL)
+# Latin marks end a sentence before a space, Chinese ones anywhere.
+_SENTENCE = re.compile(
+    r".*?(?:[.!?;]+[\"”’)\]]*(?:\s+|$)|[。！？；]+[”’）」』]*\s*)|.+?$", re.DOTALL
+)
+_SENTENCE_END = re.compile(r"[.!?;。！？；][\"”’)\]）」』]*\s*$")
+_WRAPPED = re.compile(
+    rf".{{1,{MAX_PARAGRAPH_CHARS}}}(?:\s+|$)|.{{{MAX_PARAGRAPH_CHARS}}}", re.DOTALL
+)
 
 
 def pack(blocks: Sequence[html.HtmlElement], max_elements: int) -> list[list[html.HtmlElement]]:
@@ -44,8 +53,8 @@ def num_elements(block: html.HtmlElement) -> int:
 
 
 def sentences(text: str) -> list[str]:
-    """A text cut behind the ends of its sentences; joined they are the text."""
-    return _SENTENCE.findall(text)
+    """A text cut behind the ends of its sentences, long ones also within; joined they are it."""
+    return [piece for whole in _SENTENCE.findall(text) for piece in _WRAPPED.findall(whole)]
 
 
 def _cut(block: html.HtmlElement, max_elements: int) -> Iterator[html.HtmlElement]:
@@ -62,7 +71,7 @@ def _cut(block: html.HtmlElement, max_elements: int) -> Iterator[html.HtmlElemen
 
 
 def _cut_paragraph(block: html.HtmlElement) -> Iterator[html.HtmlElement]:
-    """Paragraphs of at most `MAX_PARAGRAPH_CHARS`, cut only between sentences of the own text."""
+    """Paragraphs of about `MAX_PARAGRAPH_CHARS`, cut between sentences of the own text."""
     if len(block.text_content()) <= MAX_PARAGRAPH_CHARS:
         yield block
         return
@@ -70,8 +79,12 @@ def _cut_paragraph(block: html.HtmlElement) -> Iterator[html.HtmlElement]:
     num_chars = 0
     for piece in _pieces(block):
         length = len(piece if isinstance(piece, str) else piece.text_content())
-        # Only behind a sentence: a link belongs to the words before it.
-        if num_chars and num_chars + length > MAX_PARAGRAPH_CHARS and _ends_sentence(now):
+        total = num_chars + length
+        # Behind a sentence, as a link belongs to the words before it; else before text is lost.
+        if num_chars and (
+            total > MAX_TEXT_CHARS
+            or (total > MAX_PARAGRAPH_CHARS and _SENTENCE_END.search(now.text_content()))
+        ):
             yield now
             now, num_chars = html.Element("p"), 0
         if not isinstance(piece, str):
@@ -91,10 +104,6 @@ def _pieces(block: html.HtmlElement) -> Iterator[str | html.HtmlElement]:
         tail, child.tail = child.tail, None
         yield child
         yield from sentences(tail or "")
-
-
-def _ends_sentence(block: html.HtmlElement) -> bool:
-    return block.text_content().rstrip().endswith((".", "!", "?", ";", "。", "！", "？", "；", '"'))
 
 
 def _cut_table(table: html.HtmlElement, max_elements: int) -> Iterator[html.HtmlElement]:

@@ -39,6 +39,11 @@ def test_numbers_keep_their_unit_and_come_bare_as_well():
     assert {"$1,299.50", "2014", "12 kg", "12"} <= set(found)
 
 
+def test_a_date_comes_whole():
+    found = texts("When?", "He was born May 10, 1890 and died 17 January 1954 in Calder.")
+    assert {"May 10, 1890", "17 January 1954"} <= set(found)
+
+
 def test_there_are_never_more_than_the_limit_and_no_two_alike():
     notes = [f"Row {i}: Name{i} Other{i}, Third{i} Fourth{i} and 1{i},000 km" for i in range(40)]
     found = texts("What about Alpha Beta?", *notes)

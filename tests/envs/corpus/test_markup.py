@@ -9,6 +9,7 @@ from lxml import html
 from envs.corpus.markup import blocks_of, plain_text, text_of
 from envs.corpus.parts import MAX_PARAGRAPH_CHARS, num_elements, pack
 from envs.corpus.rows import Document, Format
+from envs.dom import MAX_TEXT_CHARS
 
 HOSTILE = """<!doctype html><html onload=evil()><head><title>T</title><style>p{}</style>
 <base href=http://evil/><meta http-equiv=refresh content=0></head>
@@ -110,6 +111,32 @@ def test_long_paragraphs_are_cut_between_sentences_and_lose_nothing() -> None:
         assert " ".join(said) == " ".join(sentences)
         assert all(s.endswith("before.") for s in said)
         assert max(map(len, said)) < MAX_PARAGRAPH_CHARS + 80
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 700,
+        "字" * 3000,
+        "句子很长。" * 600,
+        "a.b" * 1000,
+        "Mr. X; " * 500,
+        "<a href=ok>l</a> " * 900,
+    ],
+)
+def test_no_text_is_longer_than_an_observation_holds(text: str) -> None:
+    (part,) = pack(blocks_of(document(f"<p>{text}</p>"), resolve), 10_000)
+    said = [block.text_content() for block in part]
+    assert max(map(len, said)) <= MAX_TEXT_CHARS
+    expected = "l " * 900 if "href" in text else text
+    assert "".join("".join(said).split()) == "".join(expected.split())
+
+
+def test_deep_nesting_and_unclosed_tags_end() -> None:
+    for tag in ("div", "blockquote", "b", "ul><li", "table><tr><td", "p"):
+        blocks = blocks_of(document(f"<{tag}>" * 3000 + "deep"), resolve)
+        pack(blocks, 50)
+        assert "".join(html.tostring(block, encoding="unicode") for block in blocks) is not None
 
 
 def test_long_tables_and_lists_are_cut_into_parts_with_their_head() -> None:

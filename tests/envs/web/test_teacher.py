@@ -11,7 +11,7 @@ from envs.answers import is_accepted
 from envs.config import DriverKind, EnvConfig, WebConfig
 from envs.search_env import SearchEnv, make_env
 from envs.types import EvidenceItem, Note, Observation, Split, StopReason, Task, TaskTruth
-from envs.web.guide import is_held, missing_items, next_item, query_fit
+from envs.web.guide import is_held, leads_to, missing_items, next_item, query_fit
 from envs.web.teacher import WorldGraphTeacher
 
 TEACHER = WorldGraphTeacher()
@@ -45,6 +45,19 @@ def test_the_next_item_is_the_first_missing_unless_the_page_has_another() -> Non
     assert next_item(TRUTH, [first_note, last_note], LAST.url) is None
     assert next_item(TRUTH, [last_note], LAST.url) is None
     assert missing_items(TRUTH, [last_note]) == (FIRST,)
+
+
+def test_a_long_document_is_entered_by_any_part_and_then_left_for_the_right_one() -> None:
+    first, third = (
+        "http://library.forage.test/document/a",
+        "http://library.forage.test/document/a?part=3",
+    )
+    results = "http://search.forage.test/search?q=a"
+    assert leads_to(first, third, results) and leads_to(third, third, results)
+    assert leads_to(third + "#row", third, first)
+    assert not leads_to(first + "?part=2", third, first)
+    assert not leads_to(third, third, third)
+    assert not leads_to(first + "b", third, results) and not leads_to("", third, results)
 
 
 def test_the_exact_name_is_the_best_query() -> None:
