@@ -3,6 +3,9 @@
 
 foragerl train [key=value ...]      train, as `python train.py`
 foragerl evaluate checkpoint=PATH   success of a checkpoint by kind of task
+foragerl report RUN                 write a run's report.html anew
+foragerl view RUN [--compare RUN]   step through the archived attempts of a run, or of two
+foragerl doctor                     look for what would keep a run from working
 foragerl web [--port N]             serve the embedded web to your own browser
 foragerl --version
 """
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import importlib.metadata
 import importlib.util
 import logging
@@ -21,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.config import EvaluateJob, TrainJob
+from actors.run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
 
@@ -31,14 +36,19 @@ _OUR_PACKAGES = ("actors", "agent", "conf", "envs", "learner", "reward_server")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one sub-command; its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["doctor"]:  # looks at the packages itself
+        return _doctor(arguments[1:])
     try:
         check_packages(Path(__file__).resolve().parents[1])
     except RuntimeError as error:
         return _fail(str(error), EXIT_FAILED)
     if arguments[:1] in (["train"], ["evaluate"]):
         return _hydra_job(arguments[0], arguments[1:])
-    if arguments[:1] == ["web"]:
-        return _web(arguments[1:])
+    if arguments[:1] and arguments[0] in _COMMANDS:
+        try:
+            return _COMMANDS[arguments[0]](arguments[1:])
+        except (ValueError, OSError) as error:
+            return _fail(str(error), EXIT_USAGE)
     if arguments == ["--version"]:
         sys.stdout.write(f"foragerl {_version()}\n")
         return 0
@@ -163,7 +173,9 @@ def _log_to(path: Path) -> None:
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)
-    for fresh in (logging.StreamHandler(sys.stderr), logging.FileHandler(path, encoding="utf-8")):
+    from actors.live import terminal_handler
+
+    for fresh in (terminal_handler(sys.stderr), logging.FileHandler(path, encoding="utf-8")):
         fresh.setFormatter(form)
         root.addHandler(fresh)
     root.setLevel(logging.INFO)
@@ -173,6 +185,57 @@ def _save_config(path: Path, values: dict[str, Any]) -> None:
     from omegaconf import OmegaConf
 
     path.write_text(OmegaConf.to_yaml(OmegaConf.create(values)), encoding="utf-8")
+
+
+# --- report, view, doctor ----------------------------------------------------------------------
+
+
+def _report(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="foragerl report", description="Write a run's report.html anew."
+    )
+    parser.add_argument("run", type=Path, help="a run's folder, such as runs/latest")
+    folder = _run_folder(parser.parse_args(arguments).run)
+    from actors.show.report import write_report
+
+    sys.stdout.write(f"{write_report(folder)}\n")
+    return 0
+
+
+def _view(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="foragerl view", description="Step through archived attempts in your browser."
+    )
+    parser.add_argument("run", type=Path, help="a run's folder, such as runs/latest")
+    parser.add_argument("--compare", type=Path, help="another run's folder")
+    parser.add_argument("--port", type=int, default=8090, help="0 takes a free one")
+    chosen = parser.parse_args(arguments)
+    runs = [_run_folder(run).path for run in (chosen.run, chosen.compare) if run is not None]
+    from actors.show.viewer import view
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    with contextlib.suppress(KeyboardInterrupt):
+        view(runs, chosen.port)
+    return 0
+
+
+def _run_folder(path: Path) -> RunFolder:
+    if not (path / "metrics.jsonl").is_file():
+        raise ValueError(f"expected a run's folder, got {path}; the newest is runs/latest")
+    return RunFolder(path=path)
+
+
+def _doctor(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="foragerl doctor", description="Look for what would keep a run from working."
+    )
+    parser.add_argument("--runs-dir", type=Path, default=Path("runs"))
+    chosen = parser.parse_args(arguments)
+    from actors import doctor
+
+    findings = doctor.examine(Path(__file__).resolve().parents[1], chosen.runs_dir)
+    sys.stdout.write(f"{doctor.report(findings)}\n")
+    return doctor.exit_code(findings)
 
 
 # --- web ---------------------------------------------------------------------------------------
@@ -190,6 +253,8 @@ def _web(arguments: list[str]) -> int:
     serve_for_person(chosen.world_seed, Split(chosen.split), chosen.port)
     return 0
 
+
+_COMMANDS = {"report": _report, "view": _view, "web": _web}
 
 if __name__ == "__main__":
     sys.exit(main())

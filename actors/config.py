@@ -25,6 +25,14 @@ class Mode(enum.Enum):
     ASYNC = "async"  # nobody waits for a batch; rollouts stay within the admission window
 
 
+class Tracker(enum.Enum):
+    """Where the metrics go besides the run's folder."""
+
+    NONE = "none"
+    WANDB = "wandb"  # online with a key, else offline
+    TENSORBOARD = "tensorboard"
+
+
 def _at_least(owner: str, config: object, least: float, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
@@ -137,6 +145,8 @@ class LoggerConfig:
     memory_interval_s: float = 5.0
     episodes_per_kind: int = 4  # evaluation attempts archived by phase and kind; 0 archives none
     episodes_mb: float = 64.0  # of archived attempts in all
+    tracker: Tracker = Tracker.NONE
+    wandb_project: str = "foragerl"
 
     def __post_init__(self) -> None:
         _above_zero("logger", self, "progress_interval_s", "memory_interval_s", "episodes_mb")
@@ -165,6 +175,7 @@ class TrainJob:
     launch: Launch = Launch.RAY
     mode: Mode = Mode.ASYNC
     seed: int = 0  # of everything that is drawn
+    trace: bool = False  # write trace.json, to be opened in Perfetto
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     env: EnvConfig = field(default_factory=EnvConfig)

@@ -27,7 +27,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -38,6 +38,7 @@ from actors.metrics import MetricsLog
 from actors.pool import RestartBudget, RewardPool, RolloutPool
 from actors.progress import BusyClock, Progress, SuccessWindow
 from actors.task_source import LossOutcome, TaskSource
+from actors.trace import NO_TRACE, Trace, attempt_facts
 from actors.types import (
     Attempt,
     AttemptOrder,
@@ -66,6 +67,7 @@ class TrainParts:
     restarts: RestartBudget
     memory: MemorySampler
     metrics: MetricsLog
+    trace: Trace = NO_TRACE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +100,7 @@ class _Counters:
     env_steps: int = 0
     episodes: int = 0
     unscored: int = 0
+    queued_bytes: int = 0  # of attempts that wait for their score
     policy_version: int = 0
     lag_mean: float = 0.0
     lag_max: int = 0
@@ -108,8 +111,19 @@ class _Counters:
 class Controller:
     """One training run over workers that are already up."""
 
-    def __init__(self, parts: TrainParts, configs: TrainConfigs, *, policy_version: int) -> None:
-        """`policy_version` is that of the weights which the rollouts hold."""
+    def __init__(
+        self,
+        parts: TrainParts,
+        configs: TrainConfigs,
+        *,
+        policy_version: int,
+        held_out: Mapping[str, float],
+    ) -> None:
+        """`policy_version` is that of the weights which the rollouts hold.
+
+        `held_out` is what is known of success on held-out tasks, to be shown with the progress.
+        """
+        self._held_out = dict(held_out)
         self._parts = parts
         self._configs = configs
         self._counters = _Counters(policy_version=policy_version)
@@ -160,14 +174,17 @@ class Controller:
         clock = self._lanes[index]
         while (order := await self._next_order(index)) is not None:
             clock.begin(time.monotonic())
+            began_s = time.monotonic()
             result = await self._parts.rollouts.run(order)
             clock.end(time.monotonic())
+            self._parts.trace.add(f"rollout {index}", "attempt", began_s, attempt_facts(result))
             if isinstance(result, LostAttempt):
                 self._count_steps(result.num_steps)
                 await self._after_loss(result)
                 continue
             self._count_steps(result.report.num_steps)
             self._parts.source.member_done(order.trajectory_id)
+            self._counters.queued_bytes += result.report.num_bytes
             await self._waiting(f"rollout {index}", "the reward pool", self._finished.put(result))
 
     async def _next_order(self, index: int) -> AttemptOrder | None:
@@ -203,11 +220,13 @@ class Controller:
         while True:
             attempt = await self._finished.get()
             await self._score(attempt)
+            self._counters.queued_bytes -= attempt.report.num_bytes
             self._finished.task_done()
 
     async def _score(self, attempt: Attempt) -> None:
         report = attempt.report
-        score = await self._parts.rewards.score(report.trajectory_id, attempt.episode)
+        with self._parts.trace.span("scores", "score", {"trajectory": report.trajectory_id}):
+            score = await self._parts.rewards.score(report.trajectory_id, attempt.episode)
         row = {
             "kind": report.kind,
             "stop": report.stop.value,
@@ -264,15 +283,17 @@ class Controller:
         if not batch.group_ids:
             return  # all that was ready had grown too old
         self._learning.begin(time.monotonic())
-        async with asyncio.timeout(self._configs.train.update_timeout_s):
-            published = await parts.learner.update(batch.groups, self._progress_share())
+        with parts.trace.span("learner", "update", {"groups": len(batch.group_ids)}):
+            async with asyncio.timeout(self._configs.train.update_timeout_s):
+                published = await parts.learner.update(batch.groups, self._progress_share())
         self._learning.end(time.monotonic())
         counters.policy_version = published.policy_version
         counters.lag_mean = published.metrics.get("learner/lag_mean_versions", 0.0)
         lag_max = published.metrics.get("learner/lag_max_versions", 0.0)
         counters.lag_max = max(counters.lag_max, int(lag_max))
         counters.last_move_s = time.monotonic()
-        await parts.rollouts.publish(published)
+        with parts.trace.span("learner", "publish", {"version": published.policy_version}):
+            await parts.rollouts.publish(published)
         parts.source.batch_published(batch.group_ids)
         self._slots_changed.set()
         row = {"learner/policy_version": published.policy_version, **published.metrics}
@@ -321,8 +342,9 @@ class Controller:
 
     def _write_progress(self) -> None:
         progress = self._progress()
-        logger.info("%s", progress.line())
+        logger.info("%s", progress.line(), extra={"progress": progress})
         self._parts.metrics.write("progress", progress.row())
+        self._parts.trace.count("queues, MB", {"bytes": progress.queue_bytes / 1e6})
 
     def _progress(self) -> Progress:
         counters, now_s = self._counters, time.monotonic()
@@ -347,6 +369,8 @@ class Controller:
             memory_gb=self._parts.memory.latest_gb,
             left_s=min(left_s, steps_left / steps_per_s) if steps_per_s else left_s,
             waits=dict(counters.waits),
+            queue_bytes=counters.queued_bytes + self._replay_state.num_bytes,
+            held_out=self._held_out,
         )
 
 

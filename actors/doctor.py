@@ -255,12 +255,12 @@ def check_ray(
     """How Ray would be reached, and whether it would want a token."""
     address = environment.get("RAY_ADDRESS", "")
     if not address:
-        yield _ok("ray", "a run starts its own on the loopback, without authentication")
+        yield _ok("ray", "a run starts a cluster of its own, closed to others")
         return
-    mode = environment.get("RAY_AUTH_MODE", "token")
+    mode = environment.get("RAY_AUTH_MODE", "")
     token = token or Path(environment.get("RAY_AUTH_TOKEN_PATH", "~/.ray/auth_token")).expanduser()
     has_token = bool(environment.get("RAY_AUTH_TOKEN")) or token.is_file()
-    text = f"RAY_ADDRESS={address}, authentication {mode}"
+    text = f"RAY_ADDRESS={address}, authentication {mode or 'not set'}"
     if mode == "token" and not has_token:
         fix = "export RAY_AUTH_TOKEN, or RAY_AUTH_MODE=disabled if the cluster wants none"
         yield _problem("ray", f"{text}, but there is no token in {token}", fix)
@@ -269,6 +269,10 @@ def check_ray(
     if host and port.isdecimal() and not _is_open(host, int(port)):
         fix = "start the cluster, or unset RAY_ADDRESS to run on this machine"
         yield _problem("ray", f"{text}, but nothing listens there", fix)
+    elif not mode:
+        # A head turns it on by itself where an earlier run left a token, a driver does not.
+        fix = "export RAY_AUTH_MODE=token (or disabled) on every node"
+        yield _warning("ray", f"{text}: nodes may differ", fix)
     else:
         yield _ok("ray", text)
 

@@ -12,7 +12,7 @@ from typing import Any
 from actors.archive import Archive
 from actors.config import EvaluateJob, WorkerConfigs
 from actors.evaluation import Evaluation, evaluate, held_out_tasks
-from actors.metrics import MetricsLog
+from actors.loggers import open_metrics
 from actors.run_folder import RunFolder
 from actors.session import make_launcher, open_session
 from actors.summary import success_figures, table, write_summary
@@ -70,7 +70,7 @@ async def evaluate_checkpoint(
     archive = Archive(
         folder.episodes, per_kind=job.logger.episodes_per_kind, limit_mb=job.logger.episodes_mb
     )
-    metrics = MetricsLog(folder.metrics)
+    metrics = open_metrics(folder, job.logger)
     logger.info("evaluating %s", path)
     try:
         async with open_session(

@@ -7,6 +7,8 @@ import collections
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+_BYTES_PER_MB = 1e6
+
 
 @dataclass(kw_only=True, slots=True)
 class BusyClock:
@@ -72,20 +74,28 @@ class Progress:
     memory_gb: float
     left_s: float
     waits: Mapping[str, str] = field(default_factory=dict)  # who waits -> for what
+    queue_bytes: int = 0  # of trajectories between rollout and learner
+    held_out: Mapping[str, float] = field(default_factory=dict)  # success by evaluated agent
+    alarms: tuple[str, ...] = ()
 
     def line(self) -> str:
         """The line a person reads."""
         kinds = " ".join(f"{kind} {share:.0%}" for kind, share in self.success_by_kind.items())
         waits = "; ".join(f"{who} waits for {what}" for who, what in self.waits.items())
-        left = f"{int(self.left_s) // 60}:{int(self.left_s) % 60:02d}"
+        alarms = "; ".join(self.alarms)
         return (
             f"step {self.env_steps}/{self.max_env_steps}  {self.env_steps_per_s:.1f} steps/s  "
             f"version {self.policy_version}  success {self.success:.0%}"
             f"{f' ({kinds})' if kinds else ''}  lag {self.lag_mean:.1f} (max {self.lag_max})  "
             f"idle rollouts {self.rollout_idle:.0%} learner {self.learner_idle:.0%}  "
-            f"restarts {self.restarts}  {self.memory_gb:.1f} GB  left {left}"
-            f"{f'  [{waits}]' if waits else ''}"
+            f"restarts {self.restarts}  {self.memory_gb:.1f} GB  "
+            f"queues {self.queue_bytes / _BYTES_PER_MB:.1f} MB  left {self.left()}"
+            f"{f'  [{waits}]' if waits else ''}{f'  ALARM {alarms}' if alarms else ''}"
         )
+
+    def left(self) -> str:
+        """Time left as minutes and seconds."""
+        return f"{int(self.left_s) // 60}:{int(self.left_s) % 60:02d}"
 
     def row(self) -> dict[str, float]:
         """The same as metrics, keys `area/name_unit`."""
@@ -101,6 +111,7 @@ class Progress:
             "rollout/idle": self.rollout_idle,
             "system/restarts": float(self.restarts),
             "system/memory_gb": self.memory_gb,
+            "system/queue_mb": self.queue_bytes / _BYTES_PER_MB,
         }
         row.update({f"train/success_{kind}": s for kind, s in self.success_by_kind.items()})
         return row

@@ -53,6 +53,16 @@ class RunFolder:
         return self.path / "report.html"
 
     @property
+    def trace(self) -> Path:
+        """Spans for Perfetto, with `trace=true`."""
+        return self.path / "trace.json"
+
+    @property
+    def tensorboard(self) -> Path:
+        """Event files, with `logger=tensorboard`."""
+        return self.path / "tensorboard"
+
+    @property
     def summary(self) -> Path:
         """The figures at the end; absent for a run that did not reach it."""
         return self.path / "summary.json"

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import orjson
 
+from actors.types import Attempt, LostAttempt
+
 _PROCESS = 1
 _US_PER_S = 1e6
 Arguments = Mapping[str, float | int | str]
@@ -42,17 +44,16 @@ class Trace:
         try:
             yield
         finally:
-            self.add(track, name, began_s, time.monotonic() - began_s, arguments)
+            self.add(track, name, began_s, arguments)
 
     def add(
         self,
         track: str,
         name: str,
         began_s: float,
-        duration_s: float,
         arguments: Arguments | None = None,
     ) -> None:
-        """A span that began at `began_s` of the monotonic clock."""
+        """A span from `began_s` of the monotonic clock until now."""
         self._write(
             {
                 "ph": "X",
@@ -60,7 +61,7 @@ class Trace:
                 "pid": _PROCESS,
                 "tid": self._track(track),
                 "ts": self._us(began_s),
-                "dur": round(duration_s * _US_PER_S),
+                "dur": self._us(time.monotonic()) - self._us(began_s),
                 "args": dict(arguments or {}),
             }
         )
@@ -120,3 +121,17 @@ class Trace:
 
 
 NO_TRACE = Trace(None)
+
+
+def attempt_facts(result: Attempt | LostAttempt) -> Arguments:
+    """What a span of an attempt tells: its end, and how its time was spent."""
+    if isinstance(result, LostAttempt):
+        return {"stop": result.stop.value, "steps": result.num_steps, "detail": result.detail}
+    report = result.report
+    return {
+        "stop": report.stop.value,
+        "kind": report.kind,
+        "steps": report.num_steps,
+        "act_s": round(report.act_s, 3),
+        "env_s": round(report.env_s, 3),
+    }

@@ -16,11 +16,14 @@ from actors.archive import Archive
 from actors.config import TrainJob
 from actors.controller import Controller, TrainConfigs, TrainParts, TrainTotals
 from actors.evaluation import Evaluation, evaluate, held_out_tasks
+from actors.loggers import open_metrics
 from actors.metrics import MetricsLog
 from actors.run_folder import RunFolder
 from actors.session import Session, open_session
+from actors.show.report import write_report
 from actors.summary import TRAINED, UNTRAINED, success_figures, table, write_summary
 from actors.task_source import TaskSource
+from actors.trace import Trace
 from actors.types import POLICY_AGENT, Launcher, LearnerHandle, ReplayHandle
 from envs.search_env import make_task_set
 from envs.site import TaskSet
@@ -43,7 +46,8 @@ async def train(
     """
     task_set = make_task_set(job.env)
     tasks = await asyncio.to_thread(held_out_tasks, task_set, _num_held_out(job))
-    metrics = MetricsLog(folder.metrics)
+    metrics = open_metrics(folder, job.logger)
+    trace = Trace(folder.trace if job.trace else None)
     try:
         async with open_session(
             launcher,
@@ -55,13 +59,14 @@ async def train(
         ) as session:
             replay = await session.launcher.start_replay()
             learner = await session.launcher.start_learner()
-            run = _TrainingRun(job, folder, metrics, session, replay, learner)
+            run = _TrainingRun(job, folder, metrics, trace, session, replay, learner)
             try:
                 return await run.to_summary(task_set, tasks)
             finally:
                 await learner.close()
                 await replay.close()
     finally:
+        trace.close()
         metrics.close()
 
 
@@ -77,6 +82,7 @@ class _TrainingRun:
         job: TrainJob,
         folder: RunFolder,
         metrics: MetricsLog,
+        trace: Trace,
         session: Session,
         replay: ReplayHandle,
         learner: LearnerHandle,
@@ -84,6 +90,7 @@ class _TrainingRun:
         self._job = job
         self._folder = folder
         self._metrics = metrics
+        self._trace = trace
         self._session = session
         self._replay = replay
         self._learner = learner
@@ -110,7 +117,9 @@ class _TrainingRun:
             await self._save()
         summary = self._summary(totals, minutes=(time.monotonic() - began_s) / 60.0)
         write_summary(self._folder.summary, summary)
+        report = await asyncio.to_thread(write_report, self._folder)
         logger.info("%s", table(self._evaluations, summary))
+        logger.info("the run as one page: %s", report)
         return summary
 
     def _controller(self, task_set: TaskSet, policy_version: int) -> Controller:
@@ -133,6 +142,7 @@ class _TrainingRun:
                 restarts=session.restarts,
                 memory=session.memory,
                 metrics=self._metrics,
+                trace=self._trace,
             ),
             TrainConfigs(
                 train=job.train,
@@ -142,22 +152,24 @@ class _TrainingRun:
                 checkpoints=self._folder.checkpoints,
             ),
             policy_version=policy_version,
+            held_out={name: e.rate().value for name, e in self._evaluations.items()},
         )
 
     async def _evaluate(self, name: str, agent: str, tasks: Sequence[Task]) -> None:
         if not tasks:
             return
         logger.info("evaluating %s on %d held-out tasks", name, len(tasks))
-        evaluation = await evaluate(
-            agent,
-            tasks,
-            rollouts=self._session.rollouts,
-            rewards=self._session.rewards,
-            config=self._job.evaluation,
-            seed=self._job.seed,
-            phase=name,
-            archive=self._archive,
-        )
+        with self._trace.span("evaluation", name, {"tasks": len(tasks)}):
+            evaluation = await evaluate(
+                agent,
+                tasks,
+                rollouts=self._session.rollouts,
+                rewards=self._session.rewards,
+                config=self._job.evaluation,
+                seed=self._job.seed,
+                phase=name,
+                archive=self._archive,
+            )
         self._evaluations[name] = evaluation
         report_evaluation(name, evaluation, self._metrics)
 

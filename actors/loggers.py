@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trackers that take a run's metrics beside the JSON lines: Weights & Biases, or TensorBoard.
+
+Both get the numbers of every row (docs/METRICS.md) from the one writer, `actors.metrics`. Keys
+without an area get their event's name as one (`steps` of an attempt is `attempt/steps`), those of
+an evaluation the agent's (`eval_trained/success`). Each producer has a clock of its own, `AXES`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from actors.config import LoggerConfig, Tracker
+from actors.metrics import MetricsLog, Sink, Value
+from actors.run_folder import RunFolder
+
+# Event -> the key that its rows are plotted over.
+AXES = {
+    "update": "learner/policy_version",
+    "progress": "train/env_steps",
+    "attempt": "attempt/number",
+    "evaluation": "evaluation/number",
+}
+# Area -> the event whose clock its keys are plotted over; `train/` is reported by progress.
+_AREAS = {
+    "learner": "update",
+    "step_replay": "update",
+    "train": "progress",
+    "rollout": "progress",
+    "system": "progress",
+    "attempt": "attempt",
+}
+
+
+def open_metrics(folder: RunFolder, config: LoggerConfig) -> MetricsLog:
+    """The run's metrics, with the tracker that the config names."""
+    sinks: list[Sink] = []
+    if config.tracker is Tracker.WANDB:
+        sinks.append(WandbSink(folder, config))
+    elif config.tracker is Tracker.TENSORBOARD:
+        sinks.append(TensorBoardSink(folder.tensorboard))
+    return MetricsLog(folder.metrics, sinks)
+
+
+class Scalars:
+    """Turns rows into numbers under unique keys, and counts the rows that have no clock."""
+
+    def __init__(self) -> None:
+        self._num_rows: dict[str, int] = {}
+
+    def flat(self, event: str, values: Mapping[str, Value]) -> dict[str, float]:
+        """The numbers of a row, its clock among them."""
+        self._num_rows[event] = self._num_rows.get(event, 0) + 1
+        area = f"eval_{values['name']}" if event == "evaluation" else event
+        numbers = {
+            self._key(key, event, area): float(value)
+            for key, value in values.items()
+            if isinstance(value, int | float)
+        }
+        axis = AXES.get(event, f"{event}/number")
+        return {**numbers, axis: numbers.get(axis, float(self._num_rows[event]))}
+
+    @staticmethod
+    def _key(key: str, event: str, area: str) -> str:
+        name = key.removeprefix("eval/") if event == "evaluation" else key
+        return name if "/" in name else f"{area}/{name}"
+
+
+class TensorBoardSink:
+    """Writes event files into one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        from tensorboardX import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder))
+        self._scalars = Scalars()
+
+    def write(self, event: str, time_s: float, values: Mapping[str, Value]) -> None:
+        """Add the numbers of one row."""
+        numbers = self._scalars.flat(event, values)
+        step = int(numbers[AXES.get(event, f"{event}/number")])
+        for key, number in numbers.items():
+            self._writer.add_scalar(key, number, step)
+
+    def close(self) -> None:
+        """Everything on disk."""
+        self._writer.close()
+
+
+class WandbSink:
+    """One W&B run in the run's folder: online with a key, else offline for `wandb sync`."""
+
+    def __init__(self, folder: RunFolder, config: LoggerConfig) -> None:
+        import wandb
+
+        self._run = wandb.init(
+            project=config.wandb_project,
+            name=folder.path.name,
+            dir=str(folder.path),
+            mode=wandb_mode(os.environ, has_key=_has_key),
+            config=_saved_config(folder.config),
+            settings=wandb.Settings(console="off", silent=True),
+        )
+        self._scalars = Scalars()
+        self._known_areas: set[str] = set()
+
+    def write(self, event: str, time_s: float, values: Mapping[str, Value]) -> None:
+        """Add the numbers of one row."""
+        numbers = self._scalars.flat(event, values)
+        for key in numbers:
+            self._define(key.partition("/")[0], event)
+        self._run.log({**numbers, "time_s": time_s})
+
+    def _define(self, area: str, event: str) -> None:
+        """Plot an area over its producer's clock; before its first number."""
+        if area not in self._known_areas:
+            self._known_areas.add(area)
+            axis = AXES.get(_AREAS.get(area, event), "time_s")
+            self._run.define_metric(f"{area}/*", step_metric=axis)
+
+    def close(self) -> None:
+        """Everything written, also when a signal ends the run."""
+        self._run.finish()
+
+
+def wandb_mode(environment: Mapping[str, str], *, has_key: Callable[[], bool]) -> Any:
+    """WANDB_MODE if that is set; else "online" when `has_key()`, and "offline" without."""
+    return environment.get("WANDB_MODE", "") or ("online" if has_key() else "offline")
+
+
+def _has_key() -> bool:
+    """Whether a key is to be found, without asking anybody for one."""
+    import wandb
+
+    return bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
+
+
+def _saved_config(path: Path) -> dict[str, Any]:
+    """The run's config as the command line saved it; empty for runs that were not started there."""
+    if not path.exists():
+        return {}
+    from omegaconf import OmegaConf
+
+    values = OmegaConf.to_container(OmegaConf.load(path))
+    assert isinstance(values, dict)
+    return {str(key): value for key, value in values.items()}
