@@ -48,12 +48,12 @@ class ObjectiveConfig:
     max_importance_ratio: float = 5.0  # prox / behaviour beyond it masks the step, and is counted
 
     step_anchor: float = 1.0  # b_h: how strongly the step term holds on to the reference
-    step_temperature: float = 0.25  # tau_u, in units of the teacher's utility
+    step_temperature: float = 0.1  # tau_u, in units of the teacher's utility
 
     kl_initial: float = 0.05  # lam, weight of the action-aware KL to the reference
     kl_min: float = 1e-4  # lam stays within [kl_min, kl_max]
     kl_max: float = 1.0
-    kl_target_nats: float = 0.02  # per decision; what the controller steers the mean KL towards
+    kl_target_nats: float = 0.5  # per decision; what the controller steers the mean KL towards
 
     entropy_type: float = 0.01  # weight of the type entropy, as a fraction of its maximum
     entropy_argument: float = 0.003  # weight of the argument entropies, likewise
@@ -83,7 +83,7 @@ class LearnerConfig:
     """How the objective is optimised."""
 
     group_size: int = 4  # attempts at one task that are compared with each other
-    groups_per_update: int = 8  # groups in one learner batch
+    groups_per_update: int = 2  # groups in one learner batch; few, so that new states are seen soon
 
     learning_rate: float = 2e-3  # Adam, at progress 0
     final_learning_rate: float = 2e-4  # at progress 1, linear in between
@@ -91,7 +91,7 @@ class LearnerConfig:
     epochs: int = 2  # passes over the fresh steps
     minibatch_steps: int = 128  # states in a minibatch of fresh steps
 
-    step_replay_updates: int = 50  # step-term updates from the reservoir after each learner batch
+    step_replay_updates: int = 16  # step-term updates from the reservoir after each learner batch
     step_replay_states: int = 64  # states in each of them
     reservoir_bytes: int = 400_000_000  # bound of the stored steps; the oldest leave first
 

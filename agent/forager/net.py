@@ -23,7 +23,7 @@ from agent.policy import MASKED_LOG_PROB, PolicyBatch, PolicyOutput
 from envs.actions import ACTION_SPECS, NUM_TYPES, WAIT_CHOICES_MS, Head
 
 _STREAMS = ("page", "intent")
-MATCH_SIZE = 2 * RELATION_SIZE + 2  # products and their sum, for the near and the far relation
+MATCH_SIZE = 2  # with the near and with the far relation
 
 
 def build_forager_net(config: PolicyConfig) -> nn.Module:
@@ -50,8 +50,8 @@ class ForagerNet(nn.Module):
         self.page_stream = _mlp(num_state + 2 * width, width, width)
         self.intent_stream = _mlp(num_state + 2 * width, width, width)
         self.gate = nn.Linear(num_state + 4 * width, len(_STREAMS))
-        self.element_pointer = _Pointer(num_element, width, NUM_TYPES)
-        self.span_pointer = _Pointer(num_span, width, NUM_TYPES)
+        self.element_pointer = _Pointer(num_element + MATCH_SIZE, width, NUM_TYPES)
+        self.span_pointer = _Pointer(num_span + MATCH_SIZE, width, NUM_TYPES)
         self.option_pointer = _Pointer(len(OPTION_COLUMNS), width, 1)
         self.tab_pointer = _Pointer(len(TAB_COLUMNS), width, 1)
         self.wait_head = _zero(nn.Linear(width, len(WAIT_CHOICES_MS)))
@@ -67,8 +67,10 @@ class ForagerNet(nn.Module):
         of_span, noted = batch.span.split([self.num_span, RELATION_SIZE], dim=-1)
         element_match = self.element_relation(asked, told)  # [B, E, MATCH_SIZE]
         span_match = self.span_relation(asked, noted)  # [B, S, MATCH_SIZE]
-        element = self.element_encoder(torch.cat([of_element, element_match], dim=-1))  # [B, E, D]
-        span = self.span_encoder(torch.cat([of_span, span_match], dim=-1))  # [B, S, D]
+        of_element = torch.cat([of_element, element_match], dim=-1)
+        of_span = torch.cat([of_span, span_match], dim=-1)
+        element = self.element_encoder(of_element)  # [B, E, D]
+        span = self.span_encoder(of_span)  # [B, S, D]
         hidden = self._fuse(batch, state, element, span)  # [B, D]
         score_element = self.element_pointer(hidden, element, of_element)  # [B, K, E]
         score_span = self.span_pointer(hidden, span, of_span)  # [B, K, S]
@@ -160,8 +162,9 @@ class ForagerNet(nn.Module):
 class _RelationMatch(nn.Module):
     """How the relation a candidate states matches the near and the far relation asked for.
 
-    Per relation, elementwise products of learnt images of both vectors, and their sum. The images
-    start near the identity, where the sum is the cosine of the two.
+    One learnt inner product each. The learnt images start near the identity, where the product is
+    the cosine of the two. Only the product goes on: with the vectors themselves, or with their
+    products coordinate by coordinate, the network knows the training pages by heart.
     """
 
     def __init__(self) -> None:
@@ -175,10 +178,7 @@ class _RelationMatch(nn.Module):
         near = asked[:, :RELATION_SIZE] + self.near(asked)
         far = asked[:, RELATION_SIZE : 2 * RELATION_SIZE] + self.far(asked)
         image = told + self.told(told)
-        # Coordinates of unit vectors are small; times their number, a product is of order one.
-        products = [RELATION_SIZE * query[:, None] * image for query in (near, far)]
-        sums = [product.mean(dim=-1, keepdim=True) for product in products]
-        return torch.cat([*products, *sums], dim=-1)
+        return torch.stack([(query[:, None] * image).sum(dim=-1) for query in (near, far)], dim=-1)
 
 
 class _Pointer(nn.Module):

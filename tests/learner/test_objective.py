@@ -365,8 +365,10 @@ def test_a_constant_added_to_the_utilities_changes_nothing() -> None:
 
 
 def test_the_controller_is_monotone_bounded_and_halves_in_14_updates() -> None:
+    config = dataclasses.replace(CONFIG, kl_target_nats=0.02)
+
     def weight_after(kl: float, updates: int = 1) -> float:
-        controller = KLController(CONFIG)
+        controller = KLController(config)
         for _ in range(updates):
             controller.update(kl)
         return controller.weight
@@ -380,7 +382,7 @@ def test_the_controller_is_monotone_bounded_and_halves_in_14_updates() -> None:
     assert math.isclose(weight_after(0.0, 1000), CONFIG.kl_min)
     assert math.isclose(weight_after(9.0, 1000), CONFIG.kl_max)
     # No wind-up: one update away from a bound starts to move at once.
-    controller = KLController(CONFIG)
+    controller = KLController(config)
     for _ in range(1000):
         controller.update(9.0)
     controller.update(0.0)
