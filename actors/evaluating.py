@@ -43,7 +43,7 @@ def find_checkpoint(path: Path) -> Path:
 
 def policy_of(checkpoint: Checkpoint) -> tuple[PolicyConfig, Published]:
     """How to build the checkpoint's policy, and its weights as they are published."""
-    from agent.forager.agent import build_policy
+    from agent.policy_agent import build_policy
 
     policy = PolicyConfig(**checkpoint.policy_config)
     network = build_policy(policy, seed=0)

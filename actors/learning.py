@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from agent.config import PolicyConfig
-from agent.forager.agent import build_policy
+from agent.policy_agent import build_policy
 from learner.checkpoint import save_checkpoint
 from learner.config import LearnerConfig, ReplayConfig
 from learner.types import Group

@@ -21,7 +21,7 @@ from actors.weight_box import WeightBox
 from agent.config import PolicyConfig
 from agent.episode import Attempt as EpisodeAttempt
 from agent.episode import run_episode
-from agent.forager.agent import ForagerAgent
+from agent.policy_agent import PolicyAgent
 from agent.recording import Recorder
 from agent.registry import AGENTS
 from agent.types import Agent, Trajectory
@@ -46,7 +46,7 @@ class RolloutWorker:
         self._seed = seed
         self._env: SearchEnv | None = None
         self._teacher: Teacher | None = None
-        self._policies: dict[float, ForagerAgent] = {}  # by temperature
+        self._policies: dict[float, PolicyAgent] = {}  # by temperature
         self._box = WeightBox()
         self._attempt: asyncio.Task[Outcome] | None = None
         self._num_done = 0
@@ -133,9 +133,7 @@ class RolloutWorker:
             return scripted
         agent = self._policies.get(order.temperature)
         if agent is None:
-            agent = ForagerAgent(
-                self._policy_config, seed=self._seed, temperature=order.temperature
-            )
+            agent = PolicyAgent(self._policy_config, seed=self._seed, temperature=order.temperature)
             agent.policy_version = -1  # its weights come from the box
             self._policies[order.temperature] = agent
         if self._box.version < 0:
@@ -143,7 +141,7 @@ class RolloutWorker:
         return agent
 
     def _take_newer_weights(self, agent: Agent) -> None:
-        if isinstance(agent, ForagerAgent):
+        if isinstance(agent, PolicyAgent):
             newer = self._box.newer_than(agent.policy_version)
             if newer is not None:
                 agent.load_weights(newer[1], newer[0])

@@ -15,8 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agent.config import PolicyConfig
 from agent.types import ModelInputs
 from envs.actions import ActionMask, enumerate_actions
+from envs.types import Observation
 
 # Log-probability of what is masked: finite, so that 0 * fill stays 0 in entropies, where -inf
 # would make their gradients NaN.
@@ -60,6 +62,16 @@ class Policy(Protocol):
 
     def __call__(self, batch: PolicyBatch) -> PolicyOutput:
         """Evaluate `batch` with gradients."""
+
+
+class PolicyFamily(Protocol):
+    """What a policy brings: its features and its network. Built without arguments."""
+
+    def model_inputs(self, observation: Observation) -> ModelInputs:
+        """One observation as the network's numbers; the same in every process."""
+
+    def build_network(self, config: PolicyConfig) -> torch.nn.Module:
+        """A freshly initialised network that satisfies `Policy`."""
 
 
 def collate(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 POLICIES: dict[str, str] = {
-    "forager": "agent.forager.net:build_forager_net",
+    "forager": "agent.forager.family:ForagerFamily",
 }
 AGENTS: dict[str, str] = {
     "oracle": "agent.scripted.oracle:OracleAgent",

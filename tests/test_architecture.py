@@ -31,7 +31,12 @@ ENTRY_POINTS = ("train.py", "evaluate.py")
 
 # Where torch may be imported: everything else must run on a machine without it.
 TORCH_FOLDERS = ("learner", "actors")
-TORCH_IN_AGENT = {"agent.policy", "agent.forager.net", "agent.forager.agent"}
+TORCH_IN_AGENT = {
+    "agent.policy",
+    "agent.policy_agent",
+    "agent.forager.family",
+    "agent.forager.net",
+}
 TORCH_FREE = ("learner.types", "learner.replay", "agent.types", "agent.episode")
 
 # All that a reward node has: the packages that `reward_server` may load, itself or through envs.

@@ -15,26 +15,13 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from agent.config import PolicyConfig
 from agent.forager.features import OPTION_COLUMNS, TAB_COLUMNS
 from agent.forager.relations import ASKED_SIZE, RELATION_SIZE
-from agent.forager.sizes import feature_sizes
 from agent.policy import MASKED_LOG_PROB, PolicyBatch, PolicyOutput
 from envs.actions import ACTION_SPECS, NUM_TYPES, WAIT_CHOICES_MS, Head
 
 _STREAMS = ("page", "intent")
 MATCH_SIZE = 2  # with the near and with the far relation
-
-
-def build_forager_net(config: PolicyConfig) -> nn.Module:
-    """The network for the features of `agent.forager.features`."""
-    sizes = feature_sizes()
-    return ForagerNet(
-        num_state=sizes.state,
-        num_element=sizes.element,
-        num_span=sizes.span,
-        width=config.width,
-    )
 
 
 class ForagerNet(nn.Module):

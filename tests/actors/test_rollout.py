@@ -12,7 +12,7 @@ import pytest
 from actors.rollout import RolloutWorker
 from actors.types import POLICY_AGENT, AttemptOrder
 from agent.config import PolicyConfig
-from agent.forager.agent import build_policy
+from agent.policy_agent import build_policy
 from envs.search_env import make_task_set
 from envs.types import Split
 from tests.actors.jobs import TWIN

@@ -10,7 +10,6 @@ import torch
 
 from agent.config import PolicyConfig
 from agent.episode import run_episode
-from agent.forager.agent import ForagerAgent, build_policy
 from agent.forager.clues import chains_of, question_view, type_fit
 from agent.forager.features import model_inputs
 from agent.forager.relations import (
@@ -24,6 +23,7 @@ from agent.forager.scene import relation_text
 from agent.forager.sizes import feature_sizes
 from agent.forager.words import clue_words, shares_stem, similarities, tokens
 from agent.policy import collate, sample_row
+from agent.policy_agent import PolicyAgent, build_policy
 from agent.scripted.random_agent import RandomAgent
 from envs.actions import ACTION_SPECS, Action, enumerate_actions
 from envs.types import Note, Observation, Role, Split
@@ -224,7 +224,7 @@ def attempt(seed: int = 5):
     async def run():
         env = make_small_env(max_steps=15)
         await env.start()
-        agent = ForagerAgent(PolicyConfig(width=16), seed=0)
+        agent = PolicyAgent(PolicyConfig(width=16), seed=0)
         weights = {k: v.numpy() for k, v in trained_like_policy(1).state_dict().items()}
         agent.load_weights(weights, 7)
         return await run_episode(

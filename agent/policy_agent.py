@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forager as an agent: features, one forward pass, one draw."""
+"""Any policy as an agent: features, one forward pass, one draw."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import torch
 from torch import nn
 
 from agent.config import PolicyConfig
-from agent.forager.features import model_inputs
-from agent.policy import collate, sample_row
+from agent.policy import PolicyFamily, collate, sample_row
 from agent.registry import POLICIES
 from agent.types import Decision
 from envs.actions import enumerate_actions
@@ -19,22 +18,28 @@ from envs.registry import resolve
 from envs.types import Observation
 
 
+def policy_family(config: PolicyConfig) -> PolicyFamily:
+    """Features and network of the policy that the config names."""
+    family: PolicyFamily = resolve(config.name, POLICIES, what="policy.name")()
+    return family
+
+
 def build_policy(config: PolicyConfig, *, seed: int) -> nn.Module:
     """A freshly initialised policy network; the same seed gives the same weights."""
-    build = resolve(config.name, POLICIES, what="policy.name")
+    family = policy_family(config)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network: nn.Module = build(config)
-    return network
+        return family.build_network(config)
 
 
-class ForagerAgent:
-    """Samples from the policy network; newer weights may be loaded between any two steps."""
+class PolicyAgent:
+    """Samples from a policy network; newer weights may be loaded between any two steps."""
 
     def __init__(self, config: PolicyConfig, *, seed: int, temperature: float = 1.0) -> None:
         if temperature < 0.0:
             raise ValueError(f"temperature: expected >= 0, got {temperature}")
         self.network = build_policy(config, seed=seed).eval()
+        self._family = policy_family(config)
         self.policy_version = 0
         self._temperature = temperature
 
@@ -50,7 +55,7 @@ class ForagerAgent:
         At another temperature the draw is not from the recorded policy, so such steps are for
         evaluation only and must not be trained on.
         """
-        inputs = model_inputs(observation)
+        inputs = self._family.model_inputs(observation)
         with torch.inference_mode():
             output = self.network(collate([inputs], [observation.mask]))
         row = sample_row(output.log_action[0].numpy(), seed=seed, temperature=self._temperature)
