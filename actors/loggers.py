@@ -8,8 +8,10 @@ an evaluation the agent's (`eval_trained/success`). Each producer has a clock of
 
 from __future__ import annotations
 
+import netrc
 import os
-from collections.abc import Callable, Mapping
+import urllib.parse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from actors.config import LoggerConfig, Tracker
 from actors.metrics import MetricsLog, Sink, Value
 from actors.run_folder import RunFolder
 
+_WANDB_SERVER = "https://api.wandb.ai"
 # Event -> the key that its rows are plotted over.
 AXES = {
     "update": "learner/policy_version",
@@ -100,7 +103,7 @@ class WandbSink:
             project=config.wandb_project,
             name=folder.path.name,
             dir=str(folder.path),
-            mode=wandb_mode(os.environ, has_key=_has_key),
+            mode=wandb_mode(os.environ, Path(os.environ.get("NETRC", "~/.netrc")).expanduser()),
             config=_saved_config(folder.config),
             settings=wandb.Settings(console="off", silent=True),
         )
@@ -126,16 +129,23 @@ class WandbSink:
         self._run.finish()
 
 
-def wandb_mode(environment: Mapping[str, str], *, has_key: Callable[[], bool]) -> Any:
-    """WANDB_MODE if that is set; else "online" when `has_key()`, and "offline" without."""
-    return environment.get("WANDB_MODE", "") or ("online" if has_key() else "offline")
+def wandb_mode(environment: Mapping[str, str], netrc_path: Path) -> Any:
+    """WANDB_MODE if that is set; else "online" with a key in either place, "offline" without."""
+    if environment.get("WANDB_MODE"):
+        return environment["WANDB_MODE"]
+    if environment.get("WANDB_API_KEY") or _has_login(environment, netrc_path):
+        return "online"
+    return "offline"
 
 
-def _has_key() -> bool:
-    """Whether a key is to be found, without asking anybody for one."""
-    import wandb
-
-    return bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
+def _has_login(environment: Mapping[str, str], netrc_path: Path) -> bool:
+    """Whether `wandb login` has left a key for the server; nobody is asked for one."""
+    server = environment.get("WANDB_BASE_URL", _WANDB_SERVER)
+    try:
+        logins = netrc.netrc(netrc_path)
+    except (OSError, netrc.NetrcParseError):
+        return False
+    return logins.authenticators(urllib.parse.urlsplit(server).netloc) is not None
 
 
 def _saved_config(path: Path) -> dict[str, Any]:
