@@ -6,6 +6,7 @@ foragerl evaluate checkpoint=PATH   success of a checkpoint by kind of task
 foragerl report RUN                 write a run's report.html anew
 foragerl view RUN [--compare RUN]   step through the archived attempts of a run, or of two
 foragerl doctor                     look for what would keep a run from working
+foragerl corpus import|check|serve  make a searchable site of question sets and documents
 foragerl web [--port N]             serve the embedded web to your own browser
 foragerl --version
 """
@@ -225,6 +226,12 @@ def _run_folder(path: Path) -> RunFolder:
     return RunFolder(path=path)
 
 
+def _corpus(arguments: list[str]) -> int:
+    from envs.corpus.importing import run
+
+    return run(arguments)
+
+
 def _doctor(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="foragerl doctor", description="Look for what would keep a run from working."
@@ -254,7 +261,7 @@ def _web(arguments: list[str]) -> int:
     return 0
 
 
-_COMMANDS = {"report": _report, "view": _view, "web": _web}
+_COMMANDS = {"corpus": _corpus, "report": _report, "view": _view, "web": _web}
 
 if __name__ == "__main__":
     sys.exit(main())
