@@ -112,11 +112,29 @@ class LearnerConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayConfig:
-    """How finished attempts wait for the learner."""
+    """How finished attempts wait for the learner, and which of them it sees again."""
 
-    max_lag: int = 8  # versions; older steps carry no policy-gradient loss
-    max_bytes: int = 500_000_000  # of open and ready groups; beyond it the oldest ready ones leave
+    max_lag: int = 8  # versions; older steps carry no policy-gradient loss, replayed or not
+    max_bytes: int = 500_000_000  # of all groups held; beyond it used ones leave, then ready ones
+
+    # Used groups come back to the outcome term only where this is above 0. The fresh groups of a
+    # batch are never fewer than the replayed ones.
+    replayed_groups: int = 0  # added to each batch
+    max_uses: int = 3  # times that a group is trained on, the first one included
+    priority_advantage: float = 1.0  # of a group's mean absolute advantage
+    priority_return: float = 0.1  # of its mean return, where that is positive
+    priority_length: float = 0.1  # of its mean length, as a share of the longest group's
+    priority_floor: float = 0.01  # so that every group can be drawn
+    priority_exponent: float = 0.6  # 0 draws uniformly
+    age_decay_versions: float = 8.0  # a priority falls by e over so many versions
+    importance_exponent: float = 1.0  # 1 corrects fully for the priorities, 0 not at all
+    max_importance_weight: float = 10.0
 
     def __post_init__(self) -> None:
-        _require("replay", self, ("max_lag",), 0, math.inf)
-        _require("replay", self, ("max_bytes",), 1, math.inf)
+        key = "replay"
+        _require(key, self, ("max_lag", "replayed_groups"), 0, math.inf)
+        _require(key, self, ("max_bytes", "max_uses", "max_importance_weight"), 1, math.inf)
+        parts = ("priority_advantage", "priority_return", "priority_length")
+        _require(key, self, parts, 0.0, math.inf)
+        _require(key, self, ("priority_exponent", "importance_exponent"), 0.0, 1.0)
+        _require_positive(key, self, ("priority_floor", "age_decay_versions"))

@@ -33,6 +33,7 @@ class Sample:
     advantage: float
     in_outcome: bool  # whether it carries policy-gradient loss
     is_current: bool  # whether the learner's present weights took it
+    is_replayed: bool  # whether the learner has seen it before
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,11 +43,14 @@ class Batch:
     samples: list[Sample]
     steps_per_unit: float  # steps / (episodes * running mean length); turns a mean over steps into
     # the outcome term, whose denominator knows no episode's own length
+    mean_abs_advantages: dict[str, float]  # by group id
 
 
 def replayed_sample(record: StepRecord) -> Sample:
     """A step from the reservoir: it carries no policy-gradient loss again."""
-    return Sample(record=record, advantage=0.0, in_outcome=False, is_current=False)
+    return Sample(
+        record=record, advantage=0.0, in_outcome=False, is_current=False, is_replayed=True
+    )
 
 
 class CreditAssigner:
@@ -69,7 +73,9 @@ class CreditAssigner:
         """Samples of every step, in the order of the groups; `ValueError` without any step.
 
         `policy_version` is the learner's present version. Steps older than the max lag and
-        exogenous steps are masked out of the outcome term and counted.
+        exogenous steps are masked out of the outcome term and counted. Replayed groups are judged
+        by the present scales, which they do not move, and weigh what their draw corrects for: the
+        outcome term is linear in an advantage and its weight, so the weight goes into it.
         """
         deviations = [
             leave_one_out_deviations(
@@ -77,31 +83,54 @@ class CreditAssigner:
             )
             for g in groups
         ]
-        self._layer_scales.update(deviations)
+        fresh = [d for g, d in zip(groups, deviations, strict=True) if not g.is_replayed]
+        self._layer_scales.update(fresh)
         samples: list[Sample] = []
+        sizes: dict[str, float] = {}
         for group, of_group in zip(groups, deviations, strict=True):
-            varies = any(np.any(deviation) for deviation in of_group)
-            means.add_total("learner/groups_without_signal", not varies)
-            for member, deviation in zip(group.members, of_group, strict=True):
-                values = advantages(
-                    deviation,
-                    layer_weights=member.trajectory.layer_weights,
-                    scales=self.scales,
-                    max_advantage=self._config.max_advantage,
-                )
-                steps = zip(member.trajectory.steps, values.tolist(), strict=True)
-                samples += [self._sample(s, value, policy_version, means) for s, value in steps]
+            of_members = self._of_group(group, of_group, policy_version, means)
+            flat = np.concatenate([values for values, _ in of_members])
+            sizes[group.group_id] = float(np.mean(np.abs(flat))) if len(flat) else 0.0
+            samples += [sample for _, part in of_members for sample in part]
         num_episodes = sum(len(group.members) for group in groups)
         if not samples:
             raise ValueError(f"groups: expected some with steps, got {num_episodes} without")
-        means.add_total("learner/episodes", num_episodes)
+        means.add_total("learner/replayed_groups", len(groups) - len(fresh))
+        means.add_total("learner/episodes", sum(len(deviation) for deviation in fresh))
         mean_steps = len(samples) / num_episodes
-        decay = self._config.scale_decay if self._mean_steps else 0.0
-        self._mean_steps = decay * self._mean_steps + (1 - decay) * mean_steps
-        return Batch(samples=samples, steps_per_unit=mean_steps / self._mean_steps)
+        if fresh:
+            lengths = [len(member) for group in fresh for member in group]
+            fresh_steps = sum(lengths) / len(lengths)
+            decay = self._config.scale_decay if self._mean_steps else 0.0
+            self._mean_steps = decay * self._mean_steps + (1 - decay) * fresh_steps
+        return Batch(
+            samples=samples,
+            steps_per_unit=mean_steps / (self._mean_steps or mean_steps),
+            mean_abs_advantages=sizes,
+        )
+
+    def _of_group(
+        self, group: Group, deviations: list[np.ndarray], policy_version: int, means: Means
+    ) -> list[tuple[np.ndarray, list[Sample]]]:
+        """Advantages [T], without the group's weight, and samples of each member."""
+        if not group.is_replayed:
+            varies = any(np.any(deviation) for deviation in deviations)
+            means.add_total("learner/groups_without_signal", not varies)
+        result = []
+        for member, deviation in zip(group.members, deviations, strict=True):
+            values = advantages(
+                deviation,
+                layer_weights=member.trajectory.layer_weights,
+                scales=self.scales,
+                max_advantage=self._config.max_advantage,
+            )
+            steps = zip(member.trajectory.steps, values.tolist(), strict=True)
+            samples = [self._sample(s, a, group, policy_version, means) for s, a in steps]
+            result.append((values, samples))
+        return result
 
     def _sample(
-        self, step: StepRecord, advantage: float, policy_version: int, means: Means
+        self, step: StepRecord, advantage: float, group: Group, policy_version: int, means: Means
     ) -> Sample:
         lag = policy_version - step.policy_version
         is_stale = lag > self._max_lag
@@ -113,9 +142,10 @@ class CreditAssigner:
         means.add("learner/advantage_mean_abs", abs(advantage))
         return Sample(
             record=step,
-            advantage=advantage,
+            advantage=advantage * group.outcome_weight,
             in_outcome=not (is_stale or step.is_exogenous),
             is_current=lag == 0,
+            is_replayed=group.is_replayed,
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups between the rollouts and the learner: joined by trajectory id, each handed out once.
+"""Groups between the rollouts and the learner: joined by trajectory id, each fresh one used once.
 
 Pure bookkeeping, without torch, clock or transport. A group is opened with a number of slots; each
 slot ends as a trajectory with its score, or as a drop with a reason. When every slot has ended the
@@ -7,11 +7,17 @@ group is closed: ready if it has a member left, else void. From there it is take
 expires by age, or is evicted for space, so that at every moment
 
     opened = open + ready + taken + expired + evicted + void
+
+A taken group stays here until the learner's update is confirmed: what is saved before that still
+holds it. With `replayed_groups` a confirmed group may come again, drawn by priority, until it is
+retired by age, by its uses, or for space.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +26,7 @@ import numpy as np
 from agent.types import Trajectory
 from envs.types import LAYERS, Scored
 from learner.config import ReplayConfig
+from learner.priority import draw, group_facts, sampling_probabilities
 from learner.types import Group, GroupState, Member
 
 
@@ -58,8 +65,17 @@ class _ReadyGroup:
     num_bytes: int
 
 
+@dataclass(kw_only=True, slots=True)
+class _UsedGroup:
+    """A group that was trained on and may be again."""
+
+    entry: _ReadyGroup
+    advantage: float  # mean absolute one, when it was last trained on
+    num_uses: int
+
+
 class GroupReplay:
-    """Uniform replay of whole groups under a byte bound and a maximum lag.
+    """Replay of whole groups under a byte bound and a maximum lag.
 
     Everything that arrives for a group that is not open any more is ignored and counted as late,
     and a repeated arrival as duplicate: callers may deliver at least once.
@@ -69,7 +85,9 @@ class GroupReplay:
         self._config = config
         self._open: dict[str, _OpenGroup] = {}
         self._ready: dict[str, _ReadyGroup] = {}  # oldest first
-        self._num_bytes = 0  # of open and ready groups
+        self._taken: dict[str, _ReadyGroup] = {}  # fresh ones at the learner, not yet confirmed
+        self._used: dict[str, _UsedGroup] = {}  # oldest first
+        self._num_bytes = 0  # of all of them
         self._counts: Counter[str] = Counter()
 
     def __contains__(self, group_id: str) -> bool:
@@ -183,7 +201,9 @@ class GroupReplay:
         )
 
     def _evict(self) -> None:
-        """Make room: the oldest ready groups leave. Open groups never do."""
+        """Make room: the oldest used groups leave, then the oldest ready ones. Others never do."""
+        while self._num_bytes > self._config.max_bytes and self._used:
+            self._retire(next(iter(self._used)))
         while self._num_bytes > self._config.max_bytes and self._ready:
             self._remove(next(iter(self._ready)), "evicted")
 
@@ -204,57 +224,127 @@ class GroupReplay:
             members = self._ready[name].group.members
             self._counts["expired_steps"] += sum(len(m.trajectory.steps) for m in members)
             self._remove(name, GroupState.EXPIRED.value)
+        old = [n for n, u in self._used.items() if u.entry.newest_version < oldest_allowed]
+        for name in old:
+            self._retire(name)
         return len(expired)
 
     def take(
         self, num_groups: int, policy_version: int, rng: np.random.Generator
     ) -> tuple[Group, ...]:
-        """Hand out `num_groups` ready groups, drawn uniformly, for good; all of them or none.
+        """Hand out `num_groups` ready groups, drawn uniformly, all of them or none; then replayed
+        ones, never more than fresh ones.
 
-        Expires by `policy_version`, the learner's present version, first.
+        Expires by `policy_version`, the learner's present version, first. What is drawn and its
+        order depend on which groups are ready, not on the order in which they became so.
         """
         self.expire(policy_version)
         if len(self._ready) < num_groups:
             return ()
-        names = list(self._ready)
+        replayed = self._draw_used(num_groups, policy_version, rng)
+        names = sorted(self._ready, key=_by_age)
         picks = sorted(rng.choice(len(names), size=num_groups, replace=False).tolist())
-        taken = tuple(self._ready[names[pick]].group for pick in picks)
-        for group in taken:
-            self._remove(group.group_id, "taken")
-        return taken
+        for pick in picks:
+            self._taken[names[pick]] = self._ready.pop(names[pick])
+            self._counts["taken"] += 1
+        return (*(self._taken[names[pick]].group for pick in picks), *replayed)
+
+    def confirm(self, advantages: Mapping[str, float]) -> None:
+        """Weights trained on these groups are out: group id -> mean absolute advantage.
+
+        Groups that are not here any more are passed over, so that it may be said twice.
+        """
+        may_return = self._config.replayed_groups > 0 and self._config.max_uses > 1
+        for name in sorted(advantages, key=_by_age):
+            entry = self._taken.pop(name, None)
+            if entry is not None and may_return:
+                self._used[name] = _UsedGroup(entry=entry, advantage=advantages[name], num_uses=1)
+            elif entry is not None:
+                self._num_bytes -= entry.num_bytes
+            elif name in self._used:
+                self._used[name].advantage = advantages[name]
+
+    def _draw_used(
+        self, num_fresh: int, policy_version: int, rng: np.random.Generator
+    ) -> list[Group]:
+        num_draws = min(self._config.replayed_groups, num_fresh)
+        if not num_draws or not self._used:
+            return []
+        names = sorted(self._used, key=_by_age)
+        chances = self._chances(names, policy_version)
+        drawn: list[Group] = []
+        for index, weight in draw(chances, num_draws, self._config, rng).items():
+            used = self._used[names[index]]
+            used.num_uses += 1
+            self._counts["replayed"] += 1
+            group = used.entry.group
+            drawn.append(dataclasses.replace(group, is_replayed=True, outcome_weight=weight))
+            if used.num_uses >= self._config.max_uses:
+                self._retire(names[index])
+        return drawn
+
+    def _chances(self, names: list[str], policy_version: int) -> np.ndarray:
+        used = [self._used[name] for name in names]
+        facts = [
+            group_facts(u.entry.group, u.advantage, policy_version - u.entry.newest_version)
+            for u in used
+        ]
+        return sampling_probabilities(facts, self._config)
+
+    def chances(self, policy_version: int) -> dict[str, float]:
+        """Probability of each used group in one draw."""
+        names = sorted(self._used, key=_by_age)
+        return dict(zip(names, self._chances(names, policy_version).tolist(), strict=True))
 
     def _remove(self, group_id: str, how: str) -> None:
         self._num_bytes -= self._ready.pop(group_id).num_bytes
         self._counts[how] += 1
 
+    def _retire(self, group_id: str) -> None:
+        self._num_bytes -= self._used.pop(group_id).entry.num_bytes
+        self._counts["retired"] += 1
+
     # --- State -----------------------------------------------------------------------------------
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the trajectories in open and ready groups."""
+        """Bytes of the trajectories of all groups held: open, ready, at the learner, and used."""
         return self._num_bytes
 
     def counts(self) -> dict[str, int]:
         """Groups by fate, and arrivals by kind; see the module's equation."""
         fates = ("opened", "taken", "expired", "evicted", "void", "complete", "partial")
         arrivals = ("dropped_members", "duplicates", "late", "expired_steps")
-        counts = {name: self._counts[name] for name in (*fates, *arrivals)}
+        uses = ("replayed", "retired")
+        counts = {name: self._counts[name] for name in (*fates, *arrivals, *uses)}
         counts |= {"open": len(self._open), "ready": len(self._ready)}
+        counts |= {"at_learner": len(self._taken), "used": len(self._used)}
         ended = counts["taken"] + counts["expired"] + counts["evicted"] + counts["void"]
         assert counts["opened"] == counts["open"] + counts["ready"] + ended, counts
         return counts
 
+    def held_ids(self) -> dict[str, tuple[str, ...]]:
+        """Group id -> ids of the complete members of every group that is not yet confirmed."""
+        ids = {name: tuple(group.member_ids()) for name, group in self._open.items()}
+        for name, entry in (*self._ready.items(), *self._taken.items()):
+            ids[name] = tuple(m.trajectory.trajectory_id for m in entry.group.members)
+        return ids
+
     def state_dict(self) -> dict[str, Any]:
-        """Everything held, as copies of the containers; the records themselves are immutable."""
+        """Everything held, as copies of the containers; the records themselves are immutable.
+
+        Groups at the learner are among the ready ones: whoever continues from here has not seen
+        the update that they are in.
+        """
         opened = [
             (g.group_id, g.task_id, g.size, dict(g.trajectories), dict(g.scores), dict(g.dropped))
             for g in self._open.values()
         ]
-        return {
-            "open": opened,
-            "ready": [entry.group for entry in self._ready.values()],
-            "counts": dict(self._counts),
-        }
+        ready = [entry.group for entry in (*self._taken.values(), *self._ready.values())]
+        counts = dict(self._counts)
+        counts["taken"] = self._counts["taken"] - len(self._taken)
+        used = [(u.entry.group, u.advantage, u.num_uses) for u in self._used.values()]
+        return {"open": opened, "ready": ready, "used": used, "counts": counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict()`."""
@@ -270,9 +360,22 @@ class GroupReplay:
             for name, task_id, size, trajectories, scores, dropped in state["open"]
         }
         self._ready = {group.group_id: _ready_group(group) for group in state["ready"]}
+        self._taken = {}
+        self._used = {
+            group.group_id: _UsedGroup(
+                entry=_ready_group(group), advantage=advantage, num_uses=num_uses
+            )
+            for group, advantage, num_uses in state["used"]
+        }
         self._counts = Counter(state["counts"])
-        held = [g.num_bytes() for g in self._open.values()]
-        self._num_bytes = sum(held) + sum(r.num_bytes for r in self._ready.values())
+        closed = [*self._ready.values(), *(used.entry for used in self._used.values())]
+        self._num_bytes = sum(g.num_bytes() for g in self._open.values())
+        self._num_bytes += sum(entry.num_bytes for entry in closed)
+
+
+def _by_age(group_id: str) -> tuple[int, str]:
+    """Sorts numbered ids as they were opened: g9 before g10."""
+    return len(group_id), group_id
 
 
 def _ready_group(group: Group) -> _ReadyGroup:

@@ -57,12 +57,13 @@ class StepReservoir:
         return [self._steps[self._first + int(pick)] for pick in picks]
 
     def state_dict(self) -> dict[str, Any]:
-        """The steps, oldest first."""
-        return {"steps": list(self._steps.values())}
+        """The steps, oldest first, and the serial number of the first."""
+        return {"first": self._first, "steps": list(self._steps.values())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict()`; draws with the same generator repeat."""
-        self._steps, self._first, self._next, self._num_bytes = {}, 0, 0, 0
+        self._steps, self._num_bytes = {}, 0
+        self._first = self._next = state["first"]
         for step in state["steps"]:
             self.add(step)
 

@@ -35,3 +35,5 @@ class Group:
     task_id: str
     members: tuple[Member, ...]
     state: GroupState  # COMPLETE or PARTIAL when handed to the learner
+    is_replayed: bool = False  # whether the learner has seen it before
+    outcome_weight: float = 1.0  # in the outcome term; corrects for the choice of replayed groups

@@ -40,6 +40,7 @@ class UpdateReport:
 
     policy_version: int  # after the update
     metrics: Mapping[str, float]  # keys `area/name_unit`
+    mean_abs_advantages: Mapping[str, float]  # by group id; what replay makes priorities of
 
 
 class Learner:
@@ -78,7 +79,7 @@ class Learner:
         return self._version
 
     def update(self, groups: Sequence[Group], *, progress: float) -> UpdateReport:
-        """Train on `groups`, each of which is seen here once; `progress` in [0, 1] sets the rate.
+        """Train on `groups`; `progress` in [0, 1] sets the rate.
 
         Steps older than the max lag, exogenous steps and steps beyond the importance cap carry no
         policy-gradient loss and are counted; they still carry the step term.
@@ -88,7 +89,7 @@ class Learner:
         batch = self._credit.assign(groups, policy_version=self._version, means=means)
         self._train_on_fresh(batch, means)
         for sample in batch.samples:
-            if len(sample.record.utilities):
+            if len(sample.record.utilities) and not sample.is_replayed:
                 self._reservoir.add(sample.record)
         self._train_on_reservoir(means)
         self._move_reference()
@@ -107,7 +108,11 @@ class Learner:
             metrics["learner/effective_sample_share"] = share
         for layer, scale in zip(LAYERS, self._credit.scales, strict=True):
             metrics[f"learner/scale_{layer}"] = float(scale)
-        return UpdateReport(policy_version=self._version, metrics=metrics)
+        return UpdateReport(
+            policy_version=self._version,
+            metrics=metrics,
+            mean_abs_advantages=batch.mean_abs_advantages,
+        )
 
     # --- Training --------------------------------------------------------------------------------
 

@@ -69,6 +69,7 @@ def test_a_dropped_member_leaves_a_partial_group_and_never_a_reward() -> None:
     (group,) = replay.take(1, 0, _rng())
     assert group.state is GroupState.PARTIAL
     assert [m.trajectory.trajectory_id for m in group.members] == ["g/0"]
+    replay.confirm({"g": 0.0})
     assert replay.num_bytes == 0
     assert replay.counts()["dropped_members"] == 2
 
@@ -145,6 +146,7 @@ def test_taking_is_all_or_nothing_and_each_group_once() -> None:
     rng = _rng()
     taken = [*replay.take(2, 0, rng), *replay.take(3, 0, rng)]
     assert sorted(g.group_id for g in taken) == [f"g{i}" for i in range(5)]
+    replay.confirm({group.group_id: 1.0 for group in taken})
     assert replay.num_bytes == 0
 
 
@@ -191,14 +193,17 @@ def test_state_survives_pickling() -> None:
 class _Storm:
     """Random but legal traffic, with its own simple record of what must be true."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, replayed_groups: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
-        self.replay = GroupReplay(ReplayConfig(max_lag=3, max_bytes=60_000))
+        config = ReplayConfig(max_lag=3, max_bytes=60_000, replayed_groups=replayed_groups)
+        self.replay = GroupReplay(config)
         self.version = 0
         self.pending: list[tuple[str, str, int, int]] = []  # what may still arrive
         self.delivered: set[tuple[str, str]] = set()  # half, trajectory id
         self.dropped: set[str] = set()
         self.taken: list[str] = []
+        self.unconfirmed: list[str] = []
+        self.uses: dict[str, int] = {}  # group -> times that it was replayed
         self.num_opened = 0
 
     def event(self) -> None:
@@ -211,6 +216,8 @@ class _Storm:
             self._take()
         elif roll < 0.96:
             self.version += 1
+            self.replay.confirm({name: self.rng.random() for name in self.unconfirmed})
+            self.unconfirmed = []
         else:
             self._drop()
 
@@ -242,9 +249,19 @@ class _Storm:
             self.dropped.add(f"{group}/{member}")
 
     def _take(self) -> None:
-        for group in self.replay.take(int(self.rng.integers(1, 4)), self.version, self.rng):
+        if self.unconfirmed:
+            return  # one batch at a time
+        groups = self.replay.take(int(self.rng.integers(1, 4)), self.version, self.rng)
+        fresh = [group for group in groups if not group.is_replayed]
+        assert 2 * len(fresh) >= len(groups)
+        for group in groups:
             self._check(group)
-            self.taken.append(group.group_id)
+            if group.is_replayed:
+                assert group.group_id in self.taken
+                self.uses[group.group_id] = self.uses.get(group.group_id, 0) + 1
+                assert self.uses[group.group_id] < ReplayConfig().max_uses
+        self.taken += [group.group_id for group in fresh]
+        self.unconfirmed = [group.group_id for group in fresh]
 
     def _check(self, group: Group) -> None:
         names = [m.trajectory.trajectory_id for m in group.members]
@@ -257,21 +274,26 @@ class _Storm:
             assert member.trajectory.trajectory_id not in self.dropped
 
 
-def test_the_books_balance_under_two_thousand_random_events() -> None:
-    storm = _Storm(seed=7)
+@pytest.mark.parametrize("replayed_groups", [0, 2])
+def test_the_books_balance_under_two_thousand_random_events(replayed_groups: int) -> None:
+    storm = _Storm(seed=7, replayed_groups=replayed_groups)
     for _ in range(2000):
         storm.event()
         counts = storm.replay.counts()  # asserts that the fates add up
         assert counts["opened"] == storm.num_opened
         assert counts["taken"] == len(storm.taken) == len(set(storm.taken))
+        assert counts["replayed"] == sum(storm.uses.values())
         held = storm.replay.state_dict()
         in_open = [t for g in held["open"] for t in g[3].values()]
-        in_ready = [m.trajectory for g in held["ready"] for m in g.members]
-        assert storm.replay.num_bytes == sum(t.num_bytes() for t in (*in_open, *in_ready))
-        assert storm.replay.num_bytes <= 60_000 or not in_ready
+        closed = [*held["ready"], *(group for group, _, _ in held["used"])]
+        in_closed = [m.trajectory for g in closed for m in g.members]
+        assert storm.replay.num_bytes == sum(t.num_bytes() for t in (*in_open, *in_closed))
+        must_stay = len(held["ready"]) == counts["at_learner"] and not held["used"]
+        assert storm.replay.num_bytes <= 60_000 or must_stay
     # The storm reached every branch, or it proved nothing.
     reached = ("taken", "expired", "evicted", "void", "partial", "complete", "late", "duplicates")
     assert all(counts[name] > 0 for name in reached), counts
+    assert (counts["replayed"] > 0 and counts["retired"] > 0) == (replayed_groups > 0)
 
 
 def test_the_same_events_give_the_same_groups() -> None:
@@ -281,3 +303,27 @@ def test_the_same_events_give_the_same_groups() -> None:
             storm.event()
     assert storms[0].taken == storms[1].taken
     assert storms[0].replay.counts() == storms[1].replay.counts()
+
+
+def test_a_group_at_the_learner_is_saved_as_one_that_it_has_not_seen() -> None:
+    replay = GroupReplay(ReplayConfig())
+    for index in range(3):
+        _fill(replay, f"g{index}")
+    replay.confirm({g.group_id: 0.5 for g in replay.take(1, 0, _rng())})
+    (taken,) = replay.take(1, 0, _rng())
+    again = GroupReplay(ReplayConfig())
+    again.load_state_dict(replay.state_dict())
+    assert (replay.counts()["taken"], again.counts()["taken"]) == (2, 1)
+    assert again.num_bytes == replay.num_bytes
+    assert taken.group_id in {g.group_id for g in again.take(2, 0, _rng())}
+    assert replay.held_ids().keys() == again.held_ids().keys()
+
+
+def test_what_is_drawn_does_not_depend_on_the_order_of_arrival() -> None:
+    draws = []
+    for order in ((2, 0, 11, 1), (11, 1, 2, 0)):
+        replay = GroupReplay(ReplayConfig())
+        for index in order:
+            _fill(replay, f"g{index}")
+        draws.append([group.group_id for group in replay.take(3, 0, _rng())])
+    assert draws[0] == draws[1] == sorted(draws[0], key=lambda name: int(name[1:]))
