@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -146,16 +146,29 @@ def test_wandb_is_online_with_a_key_and_offline_without(tmp_path: Path):
 
 def wandb_records(run: Path) -> list[Any]:
     """What an offline run holds, in order."""
-    from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
+    from wandb.proto.wandb_internal_pb2 import Record
 
     (path,) = run.glob("wandb/offline-run-*/*.wandb")
-    store = DataStore()
-    store.open_for_scan(str(path))
-    records = []
-    while (data := store.scan_data()) is not None:
-        records.append(wandb_internal_pb2.Record.FromString(data))
-    return records
+    return [Record.FromString(data) for data in leveldb_records(path.read_bytes())]
+
+
+def leveldb_records(content: bytes) -> Iterator[bytes]:
+    """Records of a LevelDB log: blocks of chunks, each with checksum, length and place (7 bytes).
+
+    https://github.com/google/leveldb/blob/main/doc/log_format.md; 7 bytes of W&B's come first.
+    """
+    block_bytes, header_bytes, last_chunks = 32768, 7, {1, 4}  # FULL, LAST
+    at, record = header_bytes, b""
+    while at + header_bytes <= len(content):
+        if block_bytes - at % block_bytes < header_bytes:
+            at += block_bytes - at % block_bytes  # the rest of a block is padding
+            continue
+        size, place = int.from_bytes(content[at + 4 : at + 6], "little"), content[at + 6]
+        record += content[at + header_bytes : at + header_bytes + size]
+        at += header_bytes + size
+        if place in last_chunks:
+            yield record
+            record = b""
 
 
 @pytest.mark.timeout(120)
