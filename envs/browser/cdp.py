@@ -10,7 +10,6 @@ the session's listener, and when the socket ends it fails whatever still waits.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -63,13 +62,14 @@ class CdpConnection:
         """Open the socket; raises `InfraError`."""
         self._client = aiohttp.ClientSession()
         try:
-            self._socket = await asyncio.wait_for(
+            # Not `wait_for`: up to Python 3.11 it may swallow the cancellation of its caller.
+            async with asyncio.timeout(self._call_timeout_s):
                 # Snapshots are larger than aiohttp's default limit of 4 MiB.
-                self._client.ws_connect(url, max_msg_size=0, compress=0, autoclose=True),
-                self._call_timeout_s,
-            )
+                self._socket = await self._client.ws_connect(
+                    url, max_msg_size=0, compress=0, autoclose=True
+                )
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            await self._client.close()
+            await self.close()
             raise InfraError(
                 StopReason.INFRA_BROWSER, f"no DevTools at {url}: {error!r}"
             ) from error
@@ -143,10 +143,11 @@ class CdpConnection:
         """Close the socket and fail what still waits; safe to call twice."""
         self._end()
         if self._reader is not None:
-            self._reader.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._reader
-            self._reader = None
+            reader, self._reader = self._reader, None
+            reader.cancel()
+            # Not `await reader`: a cancellation of the caller must not be taken for the reader's.
+            await asyncio.wait({reader})
+            _mark_retrieved(reader)
         if self._client is not None:
             # A frozen browser never answers the closing handshake, so there is none.
             await self._client.close()

@@ -21,7 +21,13 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Playwright, async_playwright
 
 from envs.browser.discovery import find_browser
-from envs.browser.profile import make_profile, remove_profile, sweep_dead_profiles
+from envs.browser.profile import (
+    DRIVER_ARGUMENT,
+    browsers_of,
+    make_profile,
+    remove_profile,
+    sweep_dead_profiles,
+)
 from envs.config import BrowserConfig
 from envs.driver import InfraError
 from envs.types import StopReason
@@ -144,7 +150,8 @@ class LaunchedBrowser:
         for folder in await asyncio.to_thread(sweep_dead_profiles):
             _LOG.info("removed the profiles of a dead process: %s", folder)
         try:
-            await asyncio.wait_for(self._start(site_port), self._config.launch_timeout_s)
+            async with asyncio.timeout(self._config.launch_timeout_s):
+                await self._start(site_port)
         except (PlaywrightError, OSError, TimeoutError, psutil.Error) as error:
             await self.close()
             raise InfraError(
@@ -155,7 +162,11 @@ class LaunchedBrowser:
             raise
 
     async def _start(self, site_port: int) -> None:
-        self._playwright = await async_playwright().start()
+        drivers = _drivers()
+        try:
+            self._playwright = await async_playwright().start()
+        finally:  # one that hangs here must be ended by its pid
+            self._node_pid = _only(_drivers() - drivers)
         executable = find_browser(
             self._config.executable,
             playwright_executable=self._playwright.chromium.executable_path,
@@ -185,11 +196,14 @@ class LaunchedBrowser:
         profile, self._profile = self._profile, None
         self.devtools_url = ""
         family = await asyncio.to_thread(_family, node_pid, pid)
+        if profile is not None and not pid:  # it was still coming up
+            family += await asyncio.to_thread(browsers_of, profile)
         # Nothing in the profile is worth a graceful exit, and a frozen browser has none.
         _kill_group(pid)
         if playwright is not None:
             with contextlib.suppress(PlaywrightError, OSError, TimeoutError):
-                await asyncio.wait_for(playwright.stop(), _CLOSE_TIMEOUT_S)
+                async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+                    await playwright.stop()
         await asyncio.to_thread(_end_all, family)
         if profile is not None:
             await asyncio.to_thread(remove_profile, profile)
@@ -204,6 +218,21 @@ def _find_browser(profile: Path) -> tuple[int, int]:
             if flag in command and not any(a.startswith("--type=") for a in command):
                 return process.pid, process.ppid()
     raise OSError(f"expected a browser with {flag} below this process, got none")
+
+
+def _drivers() -> set[int]:
+    """Pids of the Playwright drivers of this process."""
+    found = set()
+    for process in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if DRIVER_ARGUMENT in process.cmdline():
+                found.add(process.pid)
+    return found
+
+
+def _only(pids: set[int]) -> int:
+    """The one pid; 0 when others came up at the same moment, so that it is not known yet."""
+    return pids.pop() if len(pids) == 1 else 0
 
 
 def _devtools_url(profile: Path) -> str:

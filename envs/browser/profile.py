@@ -7,6 +7,7 @@ per-process folder says who owns it, so no owner file can be missing or half wri
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -15,6 +16,9 @@ from pathlib import Path
 import psutil
 
 _ROOT_NAME = "foragerl-browsers"
+_PROFILE_FLAG = "--user-data-dir="
+DRIVER_ARGUMENT = "run-driver"  # of Playwright's node
+_KILL_TIMEOUT_S = 2.0
 
 
 def profiles_root() -> Path:
@@ -44,12 +48,36 @@ def remove_profile(profile: Path) -> None:
             return
 
 
+def browsers_of(folder: Path) -> list[psutil.Process]:
+    """Processes whose profile is `folder` or lies in it, and the drivers that started them."""
+    found: dict[int, psutil.Process] = {}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            flags = [a for a in process.cmdline() if a.startswith(_PROFILE_FLAG)]
+            places = [Path(flag.removeprefix(_PROFILE_FLAG)) for flag in flags]
+            if not any(place == folder or folder in place.parents for place in places):
+                continue
+            parent = process.parent()
+            if parent is not None and DRIVER_ARGUMENT in parent.cmdline():
+                found[parent.pid] = parent
+            found[process.pid] = process
+    return list(found.values())
+
+
 def sweep_dead_profiles() -> list[Path]:
-    """Remove the folders of processes that are gone; returns them."""
+    """End the browsers of processes that are gone and remove their folders; returns those.
+
+    A browser notices that its process is gone, but not while it is frozen.
+    """
     root = profiles_root()
     swept = []
     for folder in sorted(root.iterdir()) if root.is_dir() else []:
         if not _owner_is_alive(folder.name):
+            browsers = browsers_of(folder)
+            for browser in browsers:
+                with contextlib.suppress(psutil.Error):
+                    browser.kill()
+            psutil.wait_procs(browsers, timeout=_KILL_TIMEOUT_S)
             shutil.rmtree(folder, ignore_errors=True)
             swept.append(folder)
     return swept

@@ -106,7 +106,8 @@ class Tab:
 
     async def stop_loading(self) -> None:
         """Give up on the document that is on its way, so that the present one answers again."""
-        await self._connection.call("Page.stopLoading", session=self.session)
+        with contextlib.suppress(CdpError):  # it is arriving in this very moment
+            await self._connection.call("Page.stopLoading", session=self.session)
         until_s = self._loop.time() + _STOP_TIMEOUT_S
         while self.is_navigating and await self.wait_for_change(until_s):
             pass
@@ -204,8 +205,10 @@ class Tab:
         remaining_s = until_s - self._loop.time()
         if remaining_s <= 0.0:
             return False
+        # Not `wait_for`: up to Python 3.11 it may swallow the cancellation of its caller.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._change.wait(), remaining_s)
+            async with asyncio.timeout(remaining_s):
+                await self._change.wait()
             self._raise_if_lost()
             return True
         return False

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +13,12 @@ import psutil
 import pytest
 
 from envs.browser import profile
+from envs.browser.cdp import CdpConnection
 from envs.browser.discovery import BrowserNotFoundError, find_browser
-from envs.browser.launch import command_line
+from envs.browser.launch import LaunchedBrowser, command_line
+from envs.browser.tab import Tab
 from envs.config import BrowserConfig
+from envs.driver import InfraError
 
 
 def program(folder: Path, name: str) -> str:
@@ -102,3 +107,54 @@ def test_the_installer_reports_the_browser_it_finds(tmp_path):
         text=True,
     )
     assert (done.returncode, str(tmp_path / "mine") in done.stdout) == (0, True)
+
+
+def test_a_frozen_browser_whose_process_is_gone_is_ended_by_the_sweep(tmp_path, monkeypatch):
+    monkeypatch.setattr(profile.tempfile, "tempdir", str(tmp_path))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    owner = profile.profiles_root() / f"{gone.pid}-1"
+    gone.wait()
+    folder = owner / "profile-x"
+    folder.mkdir(parents=True)
+    other = tmp_path / "profile-x"
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    frozen = subprocess.Popen([*sleep, f"--user-data-dir={folder}"])
+    stranger = subprocess.Popen([*sleep, f"--user-data-dir={other}"])
+    try:
+        frozen.send_signal(signal.SIGSTOP)
+        assert profile.sweep_dead_profiles() == [owner]
+        frozen.wait(timeout=5)
+        assert stranger.poll() is None
+        assert not owner.exists()
+    finally:
+        for process in (frozen, stranger):
+            process.kill()
+            process.wait()
+
+
+async def test_a_browser_that_freezes_while_it_comes_up_leaves_neither_process_nor_folder(tmp_path):
+    fake = tmp_path / "chromium"
+    fake.write_text("#!/bin/sh\nkill -STOP $$\n")
+    fake.chmod(0o755)
+    browser = LaunchedBrowser(BrowserConfig(executable=str(fake), launch_timeout_s=3.0))
+    before = {p.pid for p in psutil.Process().children(recursive=True)}
+    profiles = set(profile.profiles_root().glob("*/*"))
+    with pytest.raises(InfraError, match="did not start"):
+        await browser.start(1)
+    left = [p for p in psutil.Process().children(recursive=True) if p.pid not in before]
+    assert not [p.cmdline() for p in left if p.status() != psutil.STATUS_ZOMBIE]
+    mine = set(profile.process_folder().glob("*"))
+    assert mine <= profiles
+
+
+async def test_a_wait_that_is_cancelled_in_the_moment_it_is_over_ends():
+    connection = CdpConnection(call_timeout_s=60.0)
+    tab = Tab(connection, BrowserConfig(), target_id="t", session="s")
+    connection._is_open = True  # nothing to connect to is needed to wait
+    loop = asyncio.get_running_loop()
+    waiting = asyncio.ensure_future(tab.wait_for_change(loop.time() + 60.0))
+    await asyncio.sleep(0)
+    tab.wake()  # the event and the cancellation arrive in the same turn of the loop
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
