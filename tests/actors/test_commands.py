@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that show a run, as a person types them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from actors.cli import EXIT_USAGE, main
+from actors.run_folder import RunFolder
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_report_writes_the_page_anew(chromium_run: RunFolder, capsys: pytest.CaptureFixture[str]):
+    before = chromium_run.report.read_bytes()
+    chromium_run.report.unlink()
+    assert main(["report", str(chromium_run.path)]) == 0
+    assert chromium_run.report.read_bytes() == before, "the same run, the same page"
+    assert str(chromium_run.report) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["report", "view"])
+def test_a_folder_that_is_no_run_is_refused(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main([command, str(tmp_path)]) == EXIT_USAGE
+    assert "expected a run's folder" in capsys.readouterr().err
+
+
+def test_view_serves_two_runs_until_interrupted(chromium_run: RunFolder):
+    run = str(chromium_run.path)
+    started = subprocess.Popen(
+        [sys.executable, "-m", "actors.cli", "view", run, "--compare", run, "--port", "0"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stderr is not None
+    address = re.search(r"http://127\.0\.0\.1:\d+/", started.stderr.readline())
+    assert address
+    with urllib.request.urlopen(address[0], timeout=10) as reply:
+        assert "archived attempts" in reply.read().decode()
+    os.kill(started.pid, signal.SIGINT)
+    assert started.wait(timeout=20) == 0
+    assert "Traceback" not in started.stderr.read()
