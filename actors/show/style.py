@@ -104,6 +104,7 @@ button { cursor: pointer; }
   text-decoration: none; background: var(--card); min-width: 34px; text-align: center; }
 .stepper .here { border-color: var(--mark); color: var(--mark); font-weight: 600; }
 .stepper .off { opacity: .4; }
+.question { min-width: 190px; }
 .elements td { font-size: .82rem; } .elements td.text { overflow-wrap: anywhere; min-width: 180px; }
 @media (max-width: 640px) {
   main { padding: 14px 10px 40px; }

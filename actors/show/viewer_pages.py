@@ -95,9 +95,9 @@ def index_html(entries: Sequence[Entry], chosen: Filter) -> str:
     rows = "".join(_row(entry, entries, with_run=len(runs) > 1) for entry in shown)
     run_head = "<th>run</th>" if len(runs) > 1 else ""
     table = (
-        f"<div class='card scroll'><table><thead><tr>{run_head}<th>outcome</th><th>phase</th>"
-        "<th>kind</th><th class='number'>steps</th><th class='number'>semantic</th>"
-        f"<th>question and answer</th><th></th></tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<div class='card scroll'><table><thead><tr>{run_head}<th>outcome</th>"
+        "<th>question and answer</th><th></th><th>phase</th><th>kind</th>"
+        f"<th class='number'>steps</th><th class='number'>semantic</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
     body = (
         f"<h1>{names}</h1><p class='quiet'>{len(shown)} of {len(entries)} archived attempts</p>"
@@ -154,11 +154,11 @@ def _row(entry: Entry, entries: Sequence[Entry], *, with_run: bool) -> str:
     run = f"<td>{escape(entry.run_name)}</td>" if with_run else ""
     return (
         f"<tr>{run}<td><span class='badge {outcome}'>{outcome}</span></td>"
-        f"<td>{escape(head.phase)}</td><td>{escape(head.kind.replace('_', ' '))}</td>"
-        f"<td class='number'>{head.num_steps}</td><td class='number'>{head.returns[2]:+.2f}</td>"
-        f"<td><a href='/episode/{_quoted(entry.key)}'>{escape(head.question)}</a><br>"
-        f"<span class='quiet'>{escape(head.final_answer or head.stop.replace('_', ' '))}</span>"
-        f"</td><td>{compare}</td></tr>"
+        f"<td class='question'><a href='/episode/{_quoted(entry.key)}'>{escape(head.question)}</a>"
+        f"<br><span class='quiet'>{escape(head.final_answer or head.stop.replace('_', ' '))}</span>"
+        f"</td><td>{compare}</td><td>{escape(head.phase)}</td>"
+        f"<td>{escape(head.kind.replace('_', ' '))}</td><td class='number'>{head.num_steps}</td>"
+        f"<td class='number'>{head.returns[2]:+.2f}</td></tr>"
     )
 
 
