@@ -7,4 +7,6 @@ the admission window), `pool` (lost workers are replaced), `types` (what passes 
 The four kinds of worker as plain objects: `rollout`, `rewards`, `replay`, `learning`; made into
 actors by `launch_ray`, or used as they are by `launch_inprocess`. Beside them: `config`,
 `weight_box`, `interrupts`, `run_folder`, `metrics`, `progress`, `memory`, `statistics`, `summary`.
+What a person looks at: `live` (the terminal), `show` (report and viewer of what `archive` keeps),
+`loggers` (trackers), `trace` (spans for Perfetto), `doctor`.
 """

@@ -97,7 +97,8 @@ def index_html(entries: Sequence[Entry], chosen: Filter) -> str:
     table = (
         f"<div class='card scroll'><table><thead><tr>{run_head}<th>outcome</th>"
         "<th>question and answer</th><th></th><th>phase</th><th>kind</th>"
-        f"<th class='number'>steps</th><th class='number'>semantic</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        "<th class='number'>steps</th><th class='number'>semantic</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )
     body = (
         f"<h1>{names}</h1><p class='quiet'>{len(shown)} of {len(entries)} archived attempts</p>"
