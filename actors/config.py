@@ -141,6 +141,7 @@ class LoggerConfig:
     runs_dir: str = "runs"  # relative to the current folder
     run_name: str = "train"  # after the time stamp in the folder's name
     progress_interval_s: float = 5.0
+    silence_interval_s: float = 60.0  # nothing has ended for this long: say why
     success_window: int = 64  # attempts that the success on a progress line is taken over
     memory_interval_s: float = 5.0
     episodes_per_kind: int = 4  # evaluation attempts archived by phase and kind; 0 archives none
@@ -149,11 +150,31 @@ class LoggerConfig:
     wandb_project: str = "foragerl"
 
     def __post_init__(self) -> None:
-        _above_zero("logger", self, "progress_interval_s", "memory_interval_s", "episodes_mb")
+        _above_zero("logger", self, "progress_interval_s", "silence_interval_s")
+        _above_zero("logger", self, "memory_interval_s", "episodes_mb")
         _at_least("logger", self, 0, "episodes_per_kind")
         _at_least("logger", self, 1, "success_window")
         if not self.run_name or "/" in self.run_name:
             raise ValueError(f"logger.run_name: expected a name without '/', got {self.run_name!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlarmConfig:
+    """When a run raises an alarm or gives up; docs/TROUBLESHOOTING.md says what to do about each."""
+
+    window: int = 64  # attempts that an alarm is judged over; none before it is full
+    max_layer_share: float = 0.95  # of the size of all rewards that one layer may make up
+    max_duplicate_share: float = 0.5  # of attempts that did just what another of their group did
+    min_steps: float = 1.5  # mean length of an attempt
+    min_entropy: float = 0.02  # of action types, as a fraction of its maximum
+    no_update_timeout_s: float = 1800.0  # no learner step for this long: give up
+    max_unusable_groups: int = 256  # in a row, that the learner cannot learn from: give up
+
+    def __post_init__(self) -> None:
+        _at_least("alarms", self, 1, "window", "max_unusable_groups")
+        _at_least("alarms", self, 0, "min_steps", "min_entropy")
+        _above_zero("alarms", self, "max_layer_share", "max_duplicate_share")
+        _above_zero("alarms", self, "no_update_timeout_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +207,7 @@ class TrainJob:
     replay: ReplayConfig = field(default_factory=ReplayConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     logger: LoggerConfig = field(default_factory=LoggerConfig)
+    alarms: AlarmConfig = field(default_factory=AlarmConfig)
 
     def __post_init__(self) -> None:
         _at_least("seed", self, 0, "seed")

@@ -2,14 +2,16 @@
 """Ctrl-C and SIGTERM cancel the main task once, so that it can save and close.
 
 Install after `ray.init`, which replaces the handlers installed before it. Later signals are
-ignored: closing is bounded by deadlines of its own.
+ignored: closing is bounded by deadlines of its own. SIGUSR1 asks a run why it waits.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
+from collections.abc import AsyncIterator, Callable
 
 logger = logging.getLogger(__name__)
 
@@ -40,3 +42,18 @@ class Interrupts:
         self.received = number
         assert self._task is not None
         self._task.cancel()
+
+
+@contextlib.asynccontextmanager
+async def answering_sigusr1(report: Callable[[], str]) -> AsyncIterator[None]:
+    """Log `report()` on SIGUSR1 while the block runs, where signals can be handled at all."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGUSR1, lambda: logger.warning("%s", report()))
+    except (RuntimeError, ValueError):  # not in the main thread: a run within another program
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGUSR1)

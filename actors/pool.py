@@ -27,6 +27,7 @@ from actors.types import (
     WorkerHealth,
     WorkerLost,
 )
+from actors.waiting import Waiting
 from envs.config import EnvConfig
 from envs.types import Scored, StopReason, Unscored
 
@@ -83,7 +84,8 @@ class WorkerPool(Generic[H]):
         size: int,
         cluster: ClusterConfig,
         budget: RestartBudget,
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        waiting: Waiting,
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         """`spawn` runs a coroutine beside the others; its failure must end the run."""
         self.kind = kind
@@ -91,7 +93,9 @@ class WorkerPool(Generic[H]):
         self._start_worker = start_worker
         self._cluster = cluster
         self._budget = budget
+        self.waiting = waiting
         self._spawn = spawn
+        self._replacing: set[asyncio.Task[None]] = set()
         self._seats: list[_Seat[H]] = []
         self._idle: asyncio.Queue[_Seat[H]] = asyncio.Queue()
 
@@ -106,17 +110,25 @@ class WorkerPool(Generic[H]):
         """The workers that are up."""
         return [seat.handle for seat in self._seats if not seat.lost.is_set()]
 
-    async def call(self, work: Callable[[H], Coroutine[Any, Any, R]], *, timeout_s: float) -> R:
-        """Run `work` on an idle worker; `WorkerLost` when the worker dies, hangs or is replaced."""
-        seat = await self._idle.get()
+    async def call(
+        self, work: Callable[[H], Coroutine[Any, Any, R]], *, what: str, timeout_s: float
+    ) -> R:
+        """Run `work` on an idle worker; `WorkerLost` when the worker dies, hangs or is replaced.
+
+        `what` names the work in reports.
+        """
+        seat = await self._idle_seat(what)
         task = asyncio.ensure_future(work(seat.handle))
         gone = asyncio.ensure_future(seat.lost.wait())
         try:
-            await asyncio.wait({task, gone}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            with self.waiting.on(self._name(seat), what, timeout_s):
+                await asyncio.wait(
+                    {task, gone}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+                )
             if task.done():
                 return task.result()
             reason = "was replaced" if gone.done() else f"took longer than {timeout_s:g} s"
-            raise WorkerLost(f"{self.kind} worker {seat.index} {reason}")
+            raise WorkerLost(f"{self._name(seat)} {reason}")
         except WorkerLost as loss:
             self._write_off(seat, str(loss))
             raise
@@ -133,21 +145,37 @@ class WorkerPool(Generic[H]):
             await asyncio.gather(*(self._check(seat) for seat in list(self._seats)))
 
     async def close(self) -> None:
-        """Close all workers."""
+        """Close all workers, those that are still coming up too."""
+        for task in self._replacing:
+            task.cancel()
         await asyncio.gather(*(seat.handle.close() for seat in self._seats))
+
+    async def _idle_seat(self, what: str) -> _Seat[H]:
+        with self.waiting.on(what, f"waits for an idle {self.kind} worker"):
+            while True:
+                seat = await self._idle.get()
+                if not seat.lost.is_set():  # else it was written off while it was idle
+                    return seat
+
+    def _name(self, seat: _Seat[H]) -> str:
+        return f"{self.kind} worker {seat.index}"
 
     async def _check(self, seat: _Seat[H]) -> None:
         if seat.lost.is_set():
             return
         try:
             async with asyncio.timeout(self._cluster.health_interval_s):
-                await seat.handle.health()
+                health = await seat.handle.health()
             seat.num_missed = 0
+            self.waiting.sign(
+                self._name(seat),
+                f"pid {health.pid}, {health.num_done} done, version {health.policy_version}",
+            )
         except TimeoutError:
             seat.num_missed += 1
             if seat.num_missed >= self._cluster.max_missed_health:
                 missed = f"missed {seat.num_missed} health checks"
-                self._write_off(seat, f"{self.kind} worker {seat.index} {missed}")
+                self._write_off(seat, f"{self._name(seat)} {missed}")
         except WorkerLost as loss:
             self._write_off(seat, str(loss))
 
@@ -158,7 +186,10 @@ class WorkerPool(Generic[H]):
         seat.lost.set()
         logger.warning("restarting: %s", reason)
         self._budget.spend(reason)
-        self._spawn(self._replace(seat))
+        self.waiting.gone(self._name(seat))
+        task = self._spawn(self._replace(seat))
+        self._replacing.add(task)
+        task.add_done_callback(self._replacing.discard)
 
     async def _replace(self, seat: _Seat[H]) -> None:
         await seat.handle.close()
@@ -170,8 +201,9 @@ class WorkerPool(Generic[H]):
     async def _started(self, index: int) -> H:
         timeout_s = self._cluster.start_timeout_s
         try:
-            async with asyncio.timeout(timeout_s):
-                return await self._start_worker(index)
+            with self.waiting.on(f"{self.kind} worker {index}", "starts", timeout_s):
+                async with asyncio.timeout(timeout_s):
+                    return await self._start_worker(index)
         except TimeoutError as cause:
             raise RuntimeError(
                 f"expected {self.kind} worker {index} to answer within {timeout_s:g} s "
@@ -212,13 +244,16 @@ class RolloutPool:
         try:
             attempt = await self.pool.call(
                 lambda worker: self._run_with_newest(worker, order),
+                what=f"attempt {order.trajectory_id}",
                 timeout_s=self._attempt_timeout_s,
             )
         except WorkerLost as loss:
+            self.pool.waiting.moved("lost attempt")
             self._count(StopReason.INFRA_ACTOR, str(loss))
             return LostAttempt(
                 order=order, stop=StopReason.INFRA_ACTOR, detail=str(loss), num_steps=0
             )
+        self.pool.waiting.moved("attempt")
         self._count(attempt.report.stop, attempt.report.detail)
         if attempt.report.stop.is_infra_failure():
             report = attempt.report
@@ -272,7 +307,9 @@ class RewardPool:
         for _ in range(self._cluster.max_score_tries):
             try:
                 return await self.pool.call(
-                    lambda worker: worker.score(episode), timeout_s=self._cluster.reward_timeout_s
+                    lambda worker: worker.score(episode),
+                    what=f"score of {trajectory_id}",
+                    timeout_s=self._cluster.reward_timeout_s,
                 )
             except WorkerLost as loss:
                 reason = str(loss)

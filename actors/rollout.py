@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hashlib
+import itertools
 import os
 import time
 from collections.abc import Mapping
@@ -159,12 +161,25 @@ def _report(attempt: EpisodeAttempt, wall_s: float) -> AttemptReport:
         detail=attempt.infra_detail,
         num_steps=len(episode.steps),
         num_bytes=trajectory.num_bytes(),
+        layer_weights=trajectory.layer_weights,
+        fingerprint=_fingerprint(attempt),
         wall_s=wall_s,
         act_s=attempt.act_s,
         env_s=attempt.env_s,
         first_version=versions[0] if versions else -1,
         last_version=versions[-1] if versions else -1,
     )
+
+
+def _fingerprint(attempt: EpisodeAttempt) -> str:
+    """What was done, step by step, and what came of it; stop and answer included."""
+    digest = hashlib.blake2b(digest_size=8)
+    for step, record in itertools.zip_longest(attempt.episode.steps, attempt.trajectory.steps):
+        chosen = record.chosen if record is not None else -1
+        done = (step.action_type, chosen, step.url, step.extracted_text)
+        digest.update(repr(done).encode())
+    digest.update(repr((attempt.episode.final_answer, attempt.episode.stop.value)).encode())
+    return digest.hexdigest()
 
 
 def _not_begun(order: AttemptOrder, error: InfraError, wall_s: float) -> Outcome:

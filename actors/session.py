@@ -5,16 +5,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from actors.config import ClusterConfig, Launch, LoggerConfig, RolloutConfig, WorkerConfigs
+from actors.interrupts import answering_sigusr1
 from actors.memory import MemorySampler
 from actors.pool import RestartBudget, RewardPool, RolloutPool, WorkerPool
 from actors.types import Launcher, RewardHandle, RolloutHandle
+from actors.waiting import Waiting
 from envs.config import EnvConfig
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +31,7 @@ class Session:
     rewards: RewardPool
     restarts: RestartBudget
     memory: MemorySampler
+    waiting: Waiting
 
 
 def make_launcher(launch: Launch, configs: WorkerConfigs) -> Launcher:
@@ -69,7 +75,8 @@ async def open_session(
     try:
         await launcher.start()
         on_started()
-        async with asyncio.TaskGroup() as tasks:
+        waiting = Waiting()
+        async with asyncio.TaskGroup() as tasks, answering_sigusr1(waiting.report):
             restarts = RestartBudget(cluster.max_restarts)
             rollout_workers: WorkerPool[RolloutHandle] = WorkerPool(
                 "rollout",
@@ -77,6 +84,7 @@ async def open_session(
                 size=rollout.num_workers,
                 cluster=cluster,
                 budget=restarts,
+                waiting=waiting,
                 spawn=tasks.create_task,
             )
             reward_workers: WorkerPool[RewardHandle] = WorkerPool(
@@ -85,11 +93,13 @@ async def open_session(
                 size=cluster.num_reward_workers,
                 cluster=cluster,
                 budget=restarts,
+                waiting=waiting,
                 spawn=tasks.create_task,
             )
             memory = MemorySampler(logger_config.memory_interval_s)
             pools = (rollout_workers, reward_workers)
-            beside = [tasks.create_task(memory.run())]
+            silence = _report_silence(waiting, logger_config.silence_interval_s)
+            beside = [tasks.create_task(memory.run()), tasks.create_task(silence)]
             try:
                 await asyncio.gather(*(pool.start() for pool in pools))
                 beside += [tasks.create_task(pool.watch()) for pool in pools]
@@ -101,6 +111,7 @@ async def open_session(
                     rewards=RewardPool(reward_workers, cluster=cluster),
                     restarts=restarts,
                     memory=memory,
+                    waiting=waiting,
                 )
             finally:
                 for task in beside:
@@ -108,3 +119,11 @@ async def open_session(
                 await asyncio.gather(*(pool.close() for pool in pools))
     finally:
         await launcher.stop()
+
+
+async def _report_silence(waiting: Waiting, interval_s: float) -> None:
+    """Say why nothing moves, whenever nothing has moved for that long."""
+    while True:
+        await asyncio.sleep(interval_s)
+        if waiting.still_s() >= interval_s:
+            logger.warning("%s", waiting.report())

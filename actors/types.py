@@ -49,6 +49,8 @@ class AttemptReport:
     detail: str  # cause of an infra failure, else ""
     num_steps: int
     num_bytes: int  # of the trajectory's arrays
+    layer_weights: tuple[float, float, float]  # of the task
+    fingerprint: str  # equal for attempts that did the same
     wall_s: float
     act_s: float  # of it in features and network, and in the browser
     env_s: float

@@ -13,6 +13,7 @@ import pytest
 from actors.config import ClusterConfig
 from actors.pool import RestartBudget, RewardPool, WorkerPool
 from actors.types import Ref, WorkerHealth, WorkerLost
+from actors.waiting import Waiting
 from envs.types import Scored, Unscored
 
 CLUSTER = ClusterConfig(
@@ -70,6 +71,7 @@ async def open_pool(
             size=size,
             cluster=cluster,
             budget=budget,
+            waiting=Waiting(),
             spawn=tasks.create_task,
         )
         await pool.start()
