@@ -117,22 +117,41 @@ def _run_composed(name: str, config: Any) -> int:
         job: Any = build(JOBS[name], config)
     except ValueError as error:
         return _fail(str(error), EXIT_USAGE)
-    is_training = isinstance(job, TrainJob)
-    runs_dir = Path(job.logger.runs_dir)
-    folder = make_run_folder(runs_dir, job.logger.run_name, is_latest=is_training)
+    if isinstance(job, TrainJob):
+        return _run_training(job, plain(job))
+    assert isinstance(job, EvaluateJob)
+    folder = make_run_folder(Path(job.logger.runs_dir), job.logger.run_name, is_latest=False)
     _log_to(folder.log)
     _save_config(folder.config, plain(job))
     logger.info("%s in %s", name, folder.path)
-    if isinstance(job, TrainJob):
-        from actors.session import make_launcher
-        from actors.training import train
-
-        launcher = make_launcher(job.launch, job.worker_configs())
-        return _supervise(lambda on_started: train(job, folder, launcher, on_started=on_started))
-    assert isinstance(job, EvaluateJob)
     from actors.evaluating import evaluate_checkpoint
 
     return _supervise(lambda on_started: evaluate_checkpoint(job, folder, on_started=on_started))
+
+
+def _run_training(job: TrainJob, values: dict[str, Any]) -> int:
+    from actors.resume import start_run
+
+    try:
+        start = start_run(job)
+    except ValueError as error:
+        return _fail(str(error), EXIT_USAGE)
+    folder = start.folder
+    _log_to(folder.log)
+    _save_config(folder.config, values)
+    logger.info("train in %s", folder.path)
+    from actors.session import make_launcher
+    from actors.training import train
+
+    launcher = make_launcher(job.launch, job.worker_configs())
+    try:
+        return _supervise(
+            lambda on_started: train(
+                job, folder, launcher, on_started=on_started, checkpoint=start.checkpoint
+            )
+        )
+    finally:
+        start.close()
 
 
 def _supervise(work: Callable[[Callable[[], None]], Coroutine[Any, Any, object]]) -> int:

@@ -22,6 +22,8 @@ class Launch(enum.Enum):
 class Mode(enum.Enum):
     """How rollouts and the learner wait for each other."""
 
+    SYNC = "sync"  # a batch is rolled out with the newest weights, then trained on, in turns
+    ONE_STEP = "one_step"  # the next batch is rolled out meanwhile; attempts keep their weights
     ASYNC = "async"  # nobody waits for a batch; rollouts stay within the admission window
 
 
@@ -54,13 +56,17 @@ class TrainConfig:
     max_env_steps: int = 6000  # of training; 0 trains not at all
     max_minutes: float = 12.0  # of training, evaluation not included
     checkpoint_every_versions: int = 5  # and once more at the end, whatever ends the run
+    checkpoint_every_minutes: float = 5.0  # whichever comes first
+    keep_checkpoints: int = 3  # the newest ones; 0 keeps all
+    max_restores: int = 5  # from the newest checkpoint, when replay or learner are lost in a run
     update_timeout_s: float = 600.0  # deadline of one learner update
     stall_timeout_s: float = 300.0  # neither an attempt nor an update ended for this long: give up
 
     def __post_init__(self) -> None:
-        _at_least("train", self, 0, "max_env_steps")
+        _at_least("train", self, 0, "max_env_steps", "keep_checkpoints", "max_restores")
         _at_least("train", self, 1, "checkpoint_every_versions")
         _above_zero("train", self, "max_minutes", "update_timeout_s", "stall_timeout_s")
+        _above_zero("train", self, "checkpoint_every_minutes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +89,7 @@ class RolloutConfig:
     """The rollout workers and what they are asked to run."""
 
     num_workers: int = 2  # each has its own browser
-    admission_window: int = 2  # policy versions that rollouts may run ahead of the learner
+    admission_window: int = 2  # versions that rollouts may run ahead of the learner; mode=async
     max_reissues: int = 3  # of one member lost to infra failures, before its group closes without
     max_failures_in_a_row: int = 12  # infra failures with no success between: the world is down
     attempt_margin_s: float = 60.0  # on top of what the env's own deadlines add up to
@@ -196,6 +202,8 @@ class TrainJob:
     launch: Launch = Launch.RAY
     mode: Mode = Mode.ASYNC
     seed: int = 0  # of everything that is drawn
+    resume: str = "never"  # "auto" goes on with the newest unfinished run of these settings in
+    # logger.runs_dir, if there is one; or a run's folder, or one checkpoint's folder
     trace: bool = False  # write trace.json, to be opened in Perfetto
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -212,6 +220,17 @@ class TrainJob:
     def __post_init__(self) -> None:
         _at_least("seed", self, 0, "seed")
         _check_cores(self.launch, self.rollout, self.cluster)
+
+    def admission_window(self) -> int:
+        """Policy versions that rollouts may run ahead: all that the modes differ in, but for
+        `keeps_weights`.
+        """
+        windows = {Mode.SYNC: 0, Mode.ONE_STEP: 1, Mode.ASYNC: self.rollout.admission_window}
+        return windows[self.mode]
+
+    def keeps_weights(self) -> bool:
+        """Whether an attempt ends with the weights that it began with."""
+        return self.mode is not Mode.ASYNC
 
     def worker_configs(self) -> WorkerConfigs:
         """The part that workers are made from."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,16 @@ class Evaluation:
     num_missing: int  # tasks that the world broke at every try
     env_steps: int
     duration_s: float
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Evaluation:
+        """What `state_dict()` was made of."""
+        outcomes = tuple(TaskOutcome(**outcome) for outcome in state["outcomes"])
+        return cls(**{**state, "outcomes": outcomes})
 
     def rate(self) -> Rate:
         """Success over all kinds."""

@@ -5,14 +5,25 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from actors.config import WorkerConfigs
 from actors.learning import LearnerWorker
 from actors.replay import ReplayWorker
 from actors.rewards import RewardWorker
 from actors.rollout import RolloutWorker
-from actors.types import Attempt, AttemptOrder, Batch, Published, Ref, ReplayState, WorkerHealth
+from actors.types import (
+    Attempt,
+    AttemptOrder,
+    Batch,
+    Published,
+    Ref,
+    ReplayState,
+    SavedReplay,
+    WorkerHealth,
+)
 from envs.browser.profile import sweep_dead_profiles
 from envs.types import Scored, Unscored
 
@@ -71,7 +82,9 @@ class LocalRollout:
 
     async def offer_weights(self, published: Published) -> None:
         """Leave newer weights."""
-        self._worker.offer_weights(published.policy_version, published.weights)
+        self._worker.offer_weights(
+            published.policy_version, published.weights, published.generation
+        )
 
     async def health(self) -> WorkerHealth:
         """Always answers."""
@@ -116,10 +129,24 @@ class LocalReplay:
         """The group goes on without this member."""
         return self._worker.give_up_member(group_id, task_id, trajectory_id, reason)
 
-    async def take(self, max_groups: int, policy_version: int) -> Batch:
-        """Move ready groups out."""
-        groups, group_ids, state = self._worker.take(max_groups, policy_version)
+    async def take(
+        self, max_groups: int, policy_version: int, confirmed: Mapping[str, float]
+    ) -> Batch:
+        """Hand ready groups out."""
+        groups, group_ids, state = self._worker.take(max_groups, policy_version, confirmed)
         return Batch(groups=groups, group_ids=group_ids, state=state)
+
+    async def save(self, folder: Path, confirmed: Mapping[str, float]) -> SavedReplay:
+        """Write everything that is held."""
+        return self._worker.save(folder, confirmed)
+
+    async def restore(self, folder: Path) -> ReplayState:
+        """Continue from what `save` wrote."""
+        return self._worker.restore(folder)
+
+    async def health(self) -> WorkerHealth:
+        """Always answers."""
+        return self._worker.health()
 
     async def close(self) -> None:
         """Holds nothing."""
@@ -144,8 +171,13 @@ class LocalLearner:
 
         def run() -> None:
             try:
-                version, weights, metrics = self._worker.update(groups, progress)
-                result = Published(policy_version=version, weights=weights, metrics=metrics)
+                weights, report = self._worker.update(groups, progress)
+                result = Published(
+                    policy_version=report.policy_version,
+                    weights=weights,
+                    metrics=report.metrics,
+                    advantages=report.mean_abs_advantages,
+                )
                 loop.call_soon_threadsafe(_settle, done, result)
             except BaseException as error:
                 loop.call_soon_threadsafe(_settle, done, error)
@@ -155,9 +187,20 @@ class LocalLearner:
         self._thread.start()
         return await done
 
-    async def save(self, parent: Path) -> Path:
-        """Write a checkpoint of the weights published last."""
-        return self._worker.save(parent)
+    async def save(
+        self, folder: Path, policy_version: int, previous: Path | None
+    ) -> Mapping[str, Any]:
+        """Write the state of a published version, in a thread: rollouts go on."""
+        return await asyncio.to_thread(self._worker.save, folder, policy_version, previous)
+
+    async def restore(self, folder: Path) -> Published:
+        """Continue from what `save` wrote."""
+        version, weights = self._worker.restore(folder)
+        return Published(policy_version=version, weights=weights, metrics={})
+
+    async def health(self) -> WorkerHealth:
+        """Always answers."""
+        return self._worker.health()
 
     async def close(self) -> None:
         """Wait for the update in flight: torch in a thread crashes an interpreter that ends."""

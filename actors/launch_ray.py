@@ -32,6 +32,7 @@ from actors.types import (
     Published,
     Ref,
     ReplayState,
+    SavedReplay,
     WorkerHealth,
     WorkerLost,
 )
@@ -43,9 +44,11 @@ from learner.types import Group
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_Numbers = tuple[int, Mapping[str, float], Mapping[str, float]]  # version, metrics, advantages
 _BYTES_PER_MB = 1_000_000
 _remote: Any = ray.remote  # its stubs do not know concurrency groups
 _GROUPS = {"work": 2, "control": 1}
+_CORE_GROUPS = {"work": 1, "disk": 1, "control": 1}  # of replay and learner; one call at a time
 # Several processes share few cores.
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -71,8 +74,10 @@ class _RolloutActor:
         await self._worker.close()
 
     @ray.method(concurrency_group="control")
-    async def offer_weights(self, policy_version: int, weights: Mapping[str, np.ndarray]) -> None:
-        self._worker.offer_weights(policy_version, weights)
+    async def offer_weights(
+        self, policy_version: int, weights: Mapping[str, np.ndarray], generation: int
+    ) -> None:
+        self._worker.offer_weights(policy_version, weights, generation)
 
     @ray.method(concurrency_group="control")
     async def health(self) -> WorkerHealth:
@@ -97,7 +102,7 @@ class _RewardActor:
         return self._worker.health()
 
 
-@_remote(max_concurrency=1)
+@_remote(concurrency_groups=_CORE_GROUPS)
 class _ReplayActor:
     """A `ReplayWorker` in its own process; no torch there."""
 
@@ -108,26 +113,38 @@ class _ReplayActor:
             replay=configs.replay, group_size=configs.algo.group_size, seed=configs.algo.seed
         )
 
-    async def ready(self) -> None:
-        """Answers once the actor is up."""
-
+    @ray.method(concurrency_group="work")
     async def add_member(self, trajectory: Trajectory, score: Scored) -> ReplayState:
         # Arrays that arrive in shared memory would pin it for as long as replay keeps them.
         return self._worker.add_member(_own(trajectory), _own(score))
 
+    @ray.method(concurrency_group="work")
     async def give_up_member(
         self, group_id: str, task_id: str, trajectory_id: str, reason: str
     ) -> ReplayState:
         return self._worker.give_up_member(group_id, task_id, trajectory_id, reason)
 
+    @ray.method(concurrency_group="work")
     async def take(
-        self, max_groups: int, policy_version: int
+        self, max_groups: int, policy_version: int, confirmed: Mapping[str, float]
     ) -> tuple[tuple[Group, ...], tuple[tuple[str, ...], ReplayState]]:
-        groups, group_ids, state = self._worker.take(max_groups, policy_version)
+        groups, group_ids, state = self._worker.take(max_groups, policy_version, confirmed)
         return groups, (group_ids, state)
 
+    @ray.method(concurrency_group="work")  # not "disk": nothing may change meanwhile
+    async def save(self, folder: Path, confirmed: Mapping[str, float]) -> SavedReplay:
+        return self._worker.save(folder, confirmed)
 
-@_remote(concurrency_groups=_GROUPS)
+    @ray.method(concurrency_group="work")
+    async def restore(self, folder: Path) -> ReplayState:
+        return self._worker.restore(folder)
+
+    @ray.method(concurrency_group="control")
+    async def health(self) -> WorkerHealth:
+        return self._worker.health()
+
+
+@_remote(concurrency_groups=_CORE_GROUPS)
 class _LearnerActor:
     """A `LearnerWorker` in its own process."""
 
@@ -141,18 +158,29 @@ class _LearnerActor:
     @ray.method(concurrency_group="work")
     async def update(
         self, groups: tuple[Group, ...], progress: float
-    ) -> tuple[dict[str, np.ndarray], tuple[int, Mapping[str, float]]]:
-        version, weights, metrics = self._worker.update(groups, progress)
-        return weights, (version, metrics)
+    ) -> tuple[dict[str, np.ndarray], _Numbers]:
+        weights, report = self._worker.update(groups, progress)
+        return weights, (report.policy_version, report.metrics, report.mean_abs_advantages)
 
     @ray.method(concurrency_group="control")
-    async def publish(self) -> tuple[dict[str, np.ndarray], tuple[int, Mapping[str, float]]]:
+    async def publish(self) -> tuple[dict[str, np.ndarray], _Numbers]:
         version, weights = self._worker.publish()
-        return weights, (version, {})
+        return weights, (version, {}, {})
+
+    @ray.method(concurrency_group="work")
+    async def restore(self, folder: Path) -> tuple[dict[str, np.ndarray], _Numbers]:
+        version, weights = self._worker.restore(folder)
+        return weights, (version, {}, {})
+
+    @ray.method(concurrency_group="disk")
+    async def save(
+        self, folder: Path, policy_version: int, previous: Path | None
+    ) -> Mapping[str, Any]:
+        return self._worker.save(folder, policy_version, previous)
 
     @ray.method(concurrency_group="control")
-    async def save(self, parent: Path) -> Path:
-        return self._worker.save(parent)
+    async def health(self) -> WorkerHealth:
+        return self._worker.health()
 
 
 def _own(value: _T) -> _T:
@@ -209,8 +237,9 @@ class RayLauncher:
     async def start_replay(self) -> RayReplay:
         """The replay actor, once it answers."""
         actor = self._start(_ReplayActor, self._configs.cluster.replay_cpus)
-        await _answer(actor.ready.remote(), "replay")
-        return RayReplay(actor, "replay")
+        handle = RayReplay(actor, "replay")
+        await handle.health()
+        return handle
 
     async def start_learner(self) -> RayLearner:
         """The learner actor, once it answers."""
@@ -263,7 +292,9 @@ class RayRollout(_RayHandle):
 
     async def offer_weights(self, published: Published) -> None:
         """Leave newer weights."""
-        call = self._actor.offer_weights.remote(published.policy_version, published.weights)
+        call = self._actor.offer_weights.remote(
+            published.policy_version, published.weights, published.generation
+        )
         await _answer(call, self._name)
 
     async def close(self) -> None:
@@ -298,12 +329,22 @@ class RayReplay(_RayHandle):
         call = self._actor.give_up_member.remote(group_id, task_id, trajectory_id, reason)
         return await _answer(call, self._name)
 
-    async def take(self, max_groups: int, policy_version: int) -> Batch:
-        """Move ready groups out; they go to the learner by reference."""
+    async def take(
+        self, max_groups: int, policy_version: int, confirmed: Mapping[str, float]
+    ) -> Batch:
+        """Hand ready groups out; they go to the learner by reference."""
         call = self._actor.take.options(num_returns=2)
-        groups, rest = call.remote(max_groups, policy_version)
+        groups, rest = call.remote(max_groups, policy_version, confirmed)
         group_ids, state = await _answer(rest, self._name)
         return Batch(groups=groups, group_ids=group_ids, state=state)
+
+    async def save(self, folder: Path, confirmed: Mapping[str, float]) -> SavedReplay:
+        """Write everything that is held, on the actor's node."""
+        return await _answer(self._actor.save.remote(folder, confirmed), self._name)
+
+    async def restore(self, folder: Path) -> ReplayState:
+        """Continue from what `save` wrote."""
+        return await _answer(self._actor.restore.remote(folder), self._name)
 
 
 class RayLearner(_RayHandle):
@@ -318,14 +359,23 @@ class RayLearner(_RayHandle):
         call = self._actor.update.options(num_returns=2)
         return await self._published(call.remote(groups, progress))
 
-    async def save(self, parent: Path) -> Path:
-        """Write a checkpoint of the weights published last, on the learner's node."""
-        return await _answer(self._actor.save.remote(parent), self._name)
+    async def save(
+        self, folder: Path, policy_version: int, previous: Path | None
+    ) -> Mapping[str, Any]:
+        """Write the state of a published version, on the learner's node."""
+        call = self._actor.save.remote(folder, policy_version, previous)
+        return await _answer(call, self._name)
+
+    async def restore(self, folder: Path) -> Published:
+        """Continue from what `save` wrote."""
+        return await self._published(self._actor.restore.options(num_returns=2).remote(folder))
 
     async def _published(self, refs: list[Ref]) -> Published:
         weights, rest = refs
-        version, metrics = await _answer(rest, self._name)
-        return Published(policy_version=version, weights=weights, metrics=metrics)
+        version, metrics, advantages = await _answer(rest, self._name)
+        return Published(
+            policy_version=version, weights=weights, metrics=metrics, advantages=advantages
+        )
 
 
 async def _answer(ref: Ref, name: str) -> Any:

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The learner worker: one `learner.update.Learner` and its checkpoints.
+"""The learner worker: one `learner.update.Learner` and its state as it was published.
 
-`update` is long and blocking; `save` writes the weights that were published last, so it may be
-called from another thread while an update runs and never sees half of one.
+`update` is long and blocking; `save` writes the state of a version that was published, so it may be
+called from another thread while an update runs and never sees half of one. The version before the
+last is kept too: whoever asks may not yet have heard of the last.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+from actors.types import WorkerHealth
 from agent.config import PolicyConfig
 from agent.policy_agent import build_policy
-from learner.checkpoint import save_checkpoint
+from learner.checkpoint import damaged_files, read_manifest, write_model
 from learner.config import LearnerConfig, ReplayConfig
+from learner.saving import load_learner, save_learner
 from learner.types import Group
-from learner.update import Learner
+from learner.update import Learner, UpdateReport
 
 Weights = dict[str, np.ndarray]
 
@@ -32,28 +37,54 @@ class LearnerWorker:
         self._policy_config = policy
         network = build_policy(policy, seed=algo.seed)
         self._learner = Learner(network, algo, max_lag=replay.max_lag)
-        self._published = (self._learner.policy_version, self._learner.weights())
+        self._num_done = 0
+        self._published: tuple[int, Weights] = (0, {})
+        self._states: tuple[dict[str, Any], ...] = ()  # of the last versions, the newest first
+        self._note_published()
 
     def publish(self) -> tuple[int, Weights]:
         """Version and weights as they were published last."""
         return self._published
 
-    def update(self, groups: Sequence[Group], progress: float) -> tuple[int, Weights, Mapping]:
-        """Train on one batch; the new version, its weights, and the update's metrics."""
+    def update(self, groups: Sequence[Group], progress: float) -> tuple[Weights, UpdateReport]:
+        """Train on one batch; the weights of the new version, and what the update did."""
         report = self._learner.update(groups, progress=progress)
-        self._published = (report.policy_version, self._learner.weights())
-        return report.policy_version, self._published[1], dict(report.metrics)
+        self._note_published()
+        self._num_done += 1
+        return self._published[1], report
 
-    def save(self, parent: Path) -> Path:
-        """A checkpoint of the weights published last in `parent`; its folder."""
-        version, weights = self._published
-        folder = parent / f"v{version:06d}"
-        if not folder.exists():
-            save_checkpoint(
-                folder,
-                policy_name=self._policy_config.name,
-                policy_config=dataclasses.asdict(self._policy_config),
-                policy_version=version,
-                weights=weights,
+    def save(self, folder: Path, policy_version: int, previous: Path | None) -> dict[str, Any]:
+        """Write the state of `policy_version` into `folder`; the manifest's entries."""
+        states = {state["policy_version"]: state for state in self._states}
+        if policy_version not in states:
+            raise ValueError(
+                f"policy_version: expected one of {list(states)}, got {policy_version}"
             )
-        return folder
+        state = states[policy_version]
+        manifest = write_model(
+            folder,
+            policy_name=self._policy_config.name,
+            policy_config=dataclasses.asdict(self._policy_config),
+            policy_version=policy_version,
+            weights={name: value.detach().cpu().numpy() for name, value in state["policy"].items()},
+        )
+        files = save_learner(folder, state, previous)
+        return {**manifest, "sha256": {**manifest["sha256"], **files}}
+
+    def restore(self, folder: Path) -> tuple[int, Weights]:
+        """Continue from what `save` wrote."""
+        damaged = frozenset(damaged_files(folder, read_manifest(folder)))
+        self._learner.load_state_dict(load_learner(folder, damaged))
+        self._states = ()
+        self._note_published()
+        return self._published
+
+    def health(self) -> WorkerHealth:
+        """That the worker's process answers."""
+        return WorkerHealth(
+            pid=os.getpid(), num_done=self._num_done, policy_version=self._published[0]
+        )
+
+    def _note_published(self) -> None:
+        self._states = (self._learner.state_dict(), *self._states[:1])
+        self._published = (self._learner.policy_version, self._learner.weights())

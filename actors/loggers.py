@@ -75,6 +75,8 @@ class Scalars:
 class TensorBoardSink:
     """Writes event files into one folder."""
 
+    run_id = ""  # files of another process simply lie beside
+
     def __init__(self, folder: Path) -> None:
         from tensorboardX import SummaryWriter
 
@@ -99,9 +101,12 @@ class WandbSink:
     def __init__(self, folder: RunFolder, config: LoggerConfig) -> None:
         import wandb
 
+        self.run_id = folder.path.name
         self._run = wandb.init(
             project=config.wandb_project,
             name=folder.path.name,
+            id=self.run_id,
+            resume="allow",  # a run that goes on in another process is the same run
             dir=str(folder.path),
             mode=wandb_mode(os.environ, Path(os.environ.get("NETRC", "~/.netrc")).expanduser()),
             config=_saved_config(folder.config),

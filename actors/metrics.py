@@ -7,6 +7,7 @@ Rows of different events have clocks of their own (`learner/policy_version`, `tr
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ Value = float | int | str
 class Sink(Protocol):
     """Somewhere else that rows go to, see `actors.loggers`."""
 
+    run_id: str  # that the tracker goes on with after a restart; "" if it needs none
+
     def write(self, event: str, time_s: float, values: Mapping[str, Value]) -> None:
         """Take one row."""
 
@@ -32,6 +35,7 @@ class MetricsLog:
 
     def __init__(self, path: Path, sinks: Sequence[Sink] = ()) -> None:
         self._sinks = tuple(sinks)
+        self._path = path
         self._file = path.open("ab", buffering=0)
         self._start_s = time.monotonic()
 
@@ -42,6 +46,29 @@ class MetricsLog:
         self._file.write(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
         for sink in self._sinks:
             sink.write(event, time_s, values)
+
+    def tracker_id(self) -> str:
+        """What the tracker knows this run by; "" without one that needs it."""
+        return next((sink.run_id for sink in self._sinks if sink.run_id), "")
+
+    def position(self) -> tuple[int, float]:
+        """Bytes written, and seconds since the start."""
+        return os.fstat(self._file.fileno()).st_size, time.monotonic() - self._start_s
+
+    def rewind(self, num_bytes: int, time_s: float) -> None:
+        """Go back to a `position`: the run goes on from there.
+
+        What was written since is kept in a file beside, since it belongs to no curve any more.
+        """
+        num_bytes = min(num_bytes, self.position()[0])
+        with self._path.open("rb") as file:
+            file.seek(num_bytes)
+            tail = file.read()
+        if tail:
+            with self._path.with_suffix(".lost.jsonl").open("ab") as lost:
+                lost.write(tail)
+        os.ftruncate(self._file.fileno(), num_bytes)
+        self._start_s = time.monotonic() - time_s
 
     def close(self) -> None:
         """Close the file and the sinks; safe to call twice."""

@@ -13,13 +13,13 @@ import hashlib
 import itertools
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
 
 from actors.types import POLICY_AGENT, AttemptOrder, AttemptReport, WorkerHealth
-from actors.weight_box import WeightBox
+from actors.weight_box import NOTHING, Stamp, WeightBox
 from agent.config import PolicyConfig
 from agent.episode import Attempt as EpisodeAttempt
 from agent.episode import run_episode
@@ -49,15 +49,18 @@ class RolloutWorker:
         self._env: SearchEnv | None = None
         self._teacher: Teacher | None = None
         self._policies: dict[float, PolicyAgent] = {}  # by temperature
+        self._stamps: dict[float, Stamp] = {}  # of the weights that each of them has
         self._box = WeightBox()
         self._attempt: asyncio.Task[Outcome] | None = None
         self._num_done = 0
 
     # --- Control side ----------------------------------------------------------------------------
 
-    def offer_weights(self, policy_version: int, weights: Mapping[str, np.ndarray]) -> None:
+    def offer_weights(
+        self, policy_version: int, weights: Mapping[str, np.ndarray], generation: int
+    ) -> None:
         """Leave newer weights for the work side to take before its next step."""
-        self._box.put(policy_version, weights)
+        self._box.put(policy_version, weights, generation=generation)
 
     def health(self) -> WorkerHealth:
         """That the worker's process answers, and what it has done."""
@@ -101,7 +104,7 @@ class RolloutWorker:
             group_id=order.group_id,
             seed=order.seed,
             teacher=self._started_teacher() if order.with_teacher else None,
-            before_step=lambda: self._take_newer_weights(agent),
+            before_step=self._before_step(order, agent),
             watcher=recorder,
         )
         if attempt.episode.stop.is_infra_failure():
@@ -142,11 +145,19 @@ class RolloutWorker:
             raise RuntimeError("expected offer_weights() before an attempt of the policy")
         return agent
 
-    def _take_newer_weights(self, agent: Agent) -> None:
-        if isinstance(agent, PolicyAgent):
-            newer = self._box.newer_than(agent.policy_version)
+    def _before_step(self, order: AttemptOrder, agent: Agent) -> Callable[[], None] | None:
+        """What takes newer weights between steps; an attempt that keeps its weights takes once."""
+        if not isinstance(agent, PolicyAgent):
+            return None
+
+        def take() -> None:
+            newer = self._box.newer_than(self._stamps.get(order.temperature, NOTHING))
             if newer is not None:
-                agent.load_weights(newer[1], newer[0])
+                agent.load_weights(newer[1], newer[0][1])
+                self._stamps[order.temperature] = newer[0]
+
+        take()
+        return None if order.keeps_weights else take
 
 
 def _report(attempt: EpisodeAttempt, wall_s: float) -> AttemptReport:

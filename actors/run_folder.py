@@ -80,12 +80,13 @@ def make_run_folder(runs_dir: Path, run_name: str, *, is_latest: bool) -> RunFol
             continue
         (path / "checkpoints").mkdir()
         if is_latest:
-            _link_latest(runs_dir, path)
+            link_latest(runs_dir, path)
         return RunFolder(path=path)
     raise RuntimeError(f"{runs_dir}: no free name for a run at {stamp}")
 
 
-def _link_latest(runs_dir: Path, target: Path) -> None:
+def link_latest(runs_dir: Path, target: Path) -> None:
+    """Point `runs/latest` to the run at `target`, which lies in `runs_dir`."""
     partial = runs_dir / f".{LATEST}-{os.getpid()}"
     partial.unlink(missing_ok=True)
     partial.symlink_to(target.name)

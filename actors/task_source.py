@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import collections
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,10 @@ class TaskSource:
         group_size: int,
         groups_per_update: int,
         seed: int,
+        keeps_weights: bool = False,
     ) -> None:
+        """`keeps_weights` is passed on with every order."""
+        self._keeps_weights = keeps_weights
         self._make_task = make_task
         self._config = rollout
         self._max_slots = (rollout.admission_window + 1) * groups_per_update
@@ -96,7 +100,7 @@ class TaskSource:
         attempt = group.num_tries[member]
         group.num_tries[member] += 1
         group.in_flight.add(member)
-        trajectory_id = f"{group_id}.m{member}.t{attempt}"
+        trajectory_id = _trajectory_id(group_id, member, attempt)
         self._members[trajectory_id] = (group_id, member)
         entropy = [self._seed, group.number, member, attempt]
         return AttemptOrder(
@@ -107,6 +111,7 @@ class TaskSource:
             agent=POLICY_AGENT,
             temperature=1.0,  # the learner needs draws from the very policy that is recorded
             with_teacher=True,
+            keeps_weights=self._keeps_weights,
         )
 
     def member_done(self, trajectory_id: str) -> None:
@@ -154,6 +159,70 @@ class TaskSource:
             lost_by_stop=dict(self._lost_by_stop),
         )
 
+    def holds(self, group_id: str) -> bool:
+        """Whether the group has a slot."""
+        return group_id in self._groups
+
+    def settled_members(self) -> list[tuple[str, str, str]]:
+        """(group, task, last attempt) of each member of an open group that is not to come again."""
+        waiting = set(self._queue) | set(self._members.values())
+        return [
+            (g.group_id, g.task.task_id, _trajectory_id(g.group_id, member, tries - 1))
+            for g in self._groups.values()
+            for member, tries in enumerate(g.num_tries)
+            if (g.group_id, member) not in waiting
+        ]
+
+    # --- State -----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain JSON values; says nothing of who is in flight, which the ledger knows."""
+        return {
+            "groups": [[g.number, list(g.num_tries)] for g in self._groups.values()],
+            "queue": [list(entry) for entry in self._queue],
+            "opened": self._num_opened,
+            "published": self._num_published,
+            "dropped": self._num_dropped,
+            "reissued": self._num_reissued,
+            "given_up": self._num_given_up,
+            "lost_by_stop": dict(self._lost_by_stop),
+        }
+
+    def load_state_dict(
+        self, state: Mapping[str, Any], recalled: Iterable[tuple[str, str]]
+    ) -> None:
+        """Continue from `state_dict()`.
+
+        The `recalled` attempts, (group, attempt), are handed out again before anything else, as
+        the same attempts: with their ids and their draws.
+        """
+        self._groups = {
+            f"g{number}": _OpenGroup(
+                group_id=f"g{number}",
+                number=number,
+                task=self._make_task(number),
+                num_tries=list(tries),
+            )
+            for number, tries in state["groups"]
+        }
+        again = []
+        for group_id, trajectory_id in recalled:
+            group = self._groups[group_id]
+            ids = [_trajectory_id(group_id, m, n - 1) for m, n in enumerate(group.num_tries)]
+            member = ids.index(trajectory_id)
+            group.num_tries[member] -= 1
+            again.append((group_id, member))
+        queue = [(group_id, member) for group_id, member in state["queue"]]
+        self._queue = collections.deque([*again, *queue])
+        self._members = {}
+        self._num_opened = state["opened"]
+        self._num_published = state["published"]
+        self._num_dropped = state["dropped"]
+        self._num_reissued = state["reissued"]
+        self._num_given_up = state["given_up"]
+        self._lost_by_stop = dict(state["lost_by_stop"])
+        self.counts()
+
     def _open_group(self) -> None:
         number = self._num_opened
         group_id = f"g{number}"
@@ -184,3 +253,7 @@ class TaskSource:
         if group.in_flight or any(g == group_id for g, _ in self._queue):
             raise RuntimeError(f"group {group_id!r} closes while members of it are still to come")
         del self._groups[group_id]
+
+
+def _trajectory_id(group_id: str, member: int, attempt: int) -> str:
+    return f"{group_id}.m{member}.t{attempt}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import importlib.metadata
 import logging
 import platform
@@ -13,18 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from actors.archive import Archive
+from actors.checkpoints import CheckpointStore, read_pipeline
 from actors.config import TrainJob
-from actors.controller import Controller, TrainConfigs, TrainParts, TrainTotals
+from actors.controller import Controller
+from actors.core import Core, CoreLost
 from actors.evaluation import Evaluation, evaluate, held_out_tasks
 from actors.loggers import open_metrics
 from actors.metrics import MetricsLog
+from actors.parts import TrainConfigs, TrainParts, TrainTotals
+from actors.pipeline import Pipeline
+from actors.resume import settings_of
 from actors.run_folder import RunFolder
+from actors.saver import Saver, finish_within
 from actors.session import Session, open_session
 from actors.show.report import write_report
 from actors.summary import TRAINED, UNTRAINED, success_figures, table, write_summary
 from actors.task_source import TaskSource
 from actors.trace import Trace
-from actors.types import POLICY_AGENT, Launcher, LearnerHandle, ReplayHandle
+from actors.types import POLICY_AGENT, Launcher, ReplayState
 from envs.search_env import make_task_set
 from envs.site import TaskSet
 from envs.types import Split, Task
@@ -33,16 +40,22 @@ logger = logging.getLogger(__name__)
 
 # Training tasks of different seeds come from different stretches of the endless sequence.
 _TASKS_PER_SEED = 1_000_000
-_SAVE_TIMEOUT_S = 3.0  # on interrupt; a checkpoint is written in milliseconds
+_SAVE_TIMEOUT_S = 5.0  # on interrupt; saving and closing together take at most ten
 
 
 async def train(
-    job: TrainJob, folder: RunFolder, launcher: Launcher, *, on_started: Callable[[], None]
+    job: TrainJob,
+    folder: RunFolder,
+    launcher: Launcher,
+    *,
+    on_started: Callable[[], None],
+    checkpoint: Path | None = None,
 ) -> dict[str, Any]:
     """Run `job` in `folder` and return its summary; a cancelled run still leaves a checkpoint.
 
-    `on_started` is called once the platform is up, which is when signals may be handled.
-    Raises `RuntimeError` when the run cannot go on, saying what to look at.
+    Goes on from `checkpoint` if there is one. `on_started` is called once the platform is up, which
+    is when signals may be handled. Raises `RuntimeError` when the run cannot go on, saying what to
+    look at.
     """
     task_set = make_task_set(job.env)
     tasks = await asyncio.to_thread(held_out_tasks, task_set, _num_held_out(job))
@@ -57,14 +70,11 @@ async def train(
             logger_config=job.logger,
             on_started=on_started,
         ) as session:
-            replay = await session.launcher.start_replay()
-            learner = await session.launcher.start_learner()
-            run = _TrainingRun(job, folder, metrics, trace, session, replay, learner)
+            run = _TrainingRun(job, folder, metrics, trace, session, task_set)
             try:
-                return await run.to_summary(task_set, tasks)
+                return await run.to_summary(tasks, checkpoint)
             finally:
-                await learner.close()
-                await replay.close()
+                await run.close()
     finally:
         trace.close()
         metrics.close()
@@ -84,76 +94,179 @@ class _TrainingRun:
         metrics: MetricsLog,
         trace: Trace,
         session: Session,
-        replay: ReplayHandle,
-        learner: LearnerHandle,
+        task_set: TaskSet,
     ) -> None:
         self._job = job
         self._folder = folder
         self._metrics = metrics
         self._trace = trace
         self._session = session
-        self._replay = replay
-        self._learner = learner
+        self._task_set = task_set
         self._evaluations: dict[str, Evaluation] = {}
         self._archive = Archive(
             folder.episodes, per_kind=job.logger.episodes_per_kind, limit_mb=job.logger.episodes_mb
         )
+        self._store = CheckpointStore(folder.checkpoints, keep=job.train.keep_checkpoints)
+        self._saver = Saver(self._store, config=job.train, metrics=metrics, describe=self._describe)
+        self._core: Core | None = None
+        self._num_cores = 0
+        self._num_resumed = 0  # times that the run was gone on with by another process
+        self._began_s = time.monotonic()  # as if all processes of the run had followed each other
 
-    async def to_summary(self, task_set: TaskSet, tasks: Sequence[Task]) -> dict[str, Any]:
-        """All stages; on the way out, whatever the reason, the newest weights are saved."""
-        began_s = time.monotonic()
+    async def to_summary(self, tasks: Sequence[Task], checkpoint: Path | None) -> dict[str, Any]:
+        """All stages."""
         config = self._job.evaluation
         policy_tasks = tasks[: config.num_tasks]
-        try:
-            published = await self._learner.publish()
-            await self._session.rollouts.publish(published)
+        if checkpoint is None:
+            controller = await self._begin()
+            await controller.save()  # there is always one to go back to
             await self._evaluate(UNTRAINED, POLICY_AGENT, policy_tasks)
             for name in config.baselines:
                 await self._evaluate(name, name, tasks[: config.num_baseline_tasks])
-            controller = self._controller(task_set, published.policy_version)
-            totals = await controller.run()
-            await self._evaluate(TRAINED, POLICY_AGENT, policy_tasks)
-        finally:
-            await self._save()
-        summary = self._summary(totals, minutes=(time.monotonic() - began_s) / 60.0)
+            await controller.save()
+        else:
+            controller = await self._go_on_from(checkpoint, is_new_process=True)
+        totals = await self._train(controller)
+        await self._evaluate(TRAINED, POLICY_AGENT, policy_tasks)
+        summary = self._summary(totals, minutes=(time.monotonic() - self._began_s) / 60.0)
         write_summary(self._folder.summary, summary)
         report = await asyncio.to_thread(write_report, self._folder)
         logger.info("%s", table(self._evaluations, summary))
         logger.info("the run as one page: %s", report)
         return summary
 
-    def _controller(self, task_set: TaskSet, policy_version: int) -> Controller:
-        job, session = self._job, self._session
+    async def close(self) -> None:
+        """Close replay and learner."""
+        if self._core is not None:
+            await self._core.close()
+
+    # --- Training --------------------------------------------------------------------------------
+
+    async def _train(self, controller: Controller) -> TrainTotals:
+        """To the end of the budget, from checkpoint to checkpoint when replay or learner are lost.
+
+        Whatever ends it otherwise, what was reached is saved.
+        """
+        num_restores = 0
+        while True:
+            try:
+                totals = await controller.run()
+                await controller.save()
+                return totals
+            except CoreLost as loss:
+                num_restores += 1
+                if num_restores > self._job.train.max_restores:
+                    raise RuntimeError(
+                        f"replay or learner were lost {num_restores} times (train.max_restores="
+                        f"{self._job.train.max_restores}), the last time because {loss}"
+                    ) from loss
+                self._session.restarts.spend(str(loss))
+                controller = await self._go_back(loss)
+            except BaseException:
+                await finish_within(controller.save, _SAVE_TIMEOUT_S)
+                raise
+
+    async def _begin(self) -> Controller:
+        """A run from nothing."""
+        core = await self._start_core()
+        published = await core.publish()
+        await self._session.rollouts.publish(published)
+        self._saver.begin(published.policy_version)
+        return self._controller(core, self._pipeline(), replay=None, elapsed_s=0.0)
+
+    async def _go_back(self, loss: CoreLost) -> Controller:
+        """The same run as it was at its newest checkpoint."""
+        checkpoint = self._store.newest()
+        if checkpoint is None:
+            raise RuntimeError(f"{loss}; no checkpoint is whole, so the run cannot go on") from loss
+        logger.warning("going back to %s: %s", checkpoint, loss)
+        return await self._go_on_from(checkpoint, is_new_process=False)
+
+    async def _go_on_from(self, checkpoint: Path, *, is_new_process: bool) -> Controller:
+        state = read_pipeline(checkpoint)
+        core = await self._start_core()
+        published, replay = await core.restore(checkpoint)
+        pipeline = self._pipeline()
+        pipeline.restore(state)
+        if is_new_process:
+            evaluations = state["evaluations"].items()
+            self._evaluations = {name: Evaluation.from_state(e) for name, e in evaluations}
+            self._num_resumed = state["num_resumed"] + 1
+            self._began_s = time.monotonic() - state["run_s"]
+            logger.info("going on from %s", checkpoint)
+        self._metrics.rewind(**state["metrics"])
+        row = {"learner/policy_version": published.policy_version, "is_new_process": is_new_process}
+        self._metrics.write("resume", {**row, "train/env_steps": pipeline.totals.env_steps})
+        await self._session.rollouts.publish(published)
+        self._saver.begin(published.policy_version)
+        return self._controller(core, pipeline, replay=replay, elapsed_s=state["elapsed_s"])
+
+    async def _start_core(self) -> Core:
+        """Replay and learner, fresh; closes those before."""
+        await self.close()
+        launcher = self._session.launcher
+        replay = await launcher.start_replay()
+        self._core = Core(
+            replay,
+            await launcher.start_learner(),
+            cluster=self._job.cluster,
+            update_timeout_s=self._job.train.update_timeout_s,
+            generation=self._num_cores,
+        )
+        self._num_cores += 1
+        return self._core
+
+    def _pipeline(self) -> Pipeline:
+        job, task_set = self._job, self._task_set
         first = job.seed * _TASKS_PER_SEED
         source = TaskSource(
             lambda number: task_set.task(Split.TRAIN, first + number),
-            rollout=job.rollout,
+            rollout=dataclasses.replace(job.rollout, admission_window=job.admission_window()),
             group_size=job.algo.group_size,
             groups_per_update=job.algo.groups_per_update,
             seed=job.seed,
+            keeps_weights=job.keeps_weights(),
         )
+        return Pipeline(source)
+
+    def _controller(
+        self, core: Core, pipeline: Pipeline, *, replay: ReplayState | None, elapsed_s: float
+    ) -> Controller:
+        job, session = self._job, self._session
         return Controller(
             TrainParts(
-                source=source,
+                pipeline=pipeline,
                 rollouts=session.rollouts,
                 rewards=session.rewards,
-                replay=self._replay,
-                learner=self._learner,
+                core=core,
+                saver=self._saver,
                 restarts=session.restarts,
                 memory=session.memory,
                 metrics=self._metrics,
                 trace=self._trace,
             ),
             TrainConfigs(
-                train=job.train,
-                cluster=job.cluster,
-                logger=job.logger,
-                groups_per_update=job.algo.groups_per_update,
-                checkpoints=self._folder.checkpoints,
+                train=job.train, logger=job.logger, groups_per_update=job.algo.groups_per_update
             ),
-            policy_version=policy_version,
-            held_out={name: e.rate().value for name, e in self._evaluations.items()},
+            replay=replay,
+            elapsed_s=elapsed_s,
+            held_out=self._held_out,
         )
+
+    def _held_out(self) -> dict[str, float]:
+        return {name: e.rate().value for name, e in self._evaluations.items()}
+
+    def _describe(self) -> dict[str, Any]:
+        """What belongs into a checkpoint beside the books."""
+        return {
+            "settings": settings_of(self._job),
+            "evaluations": {name: e.state_dict() for name, e in self._evaluations.items()},
+            "num_resumed": self._num_resumed,
+            "run_s": time.monotonic() - self._began_s,
+            "tracker_id": self._metrics.tracker_id(),
+        }
+
+    # --- Evaluation and figures ------------------------------------------------------------------
 
     async def _evaluate(self, name: str, agent: str, tasks: Sequence[Task]) -> None:
         if not tasks:
@@ -173,17 +286,6 @@ class _TrainingRun:
         self._evaluations[name] = evaluation
         report_evaluation(name, evaluation, self._metrics)
 
-    async def _save(self) -> Path | None:
-        """The newest weights on disk; a learner that is gone leaves its last checkpoint."""
-        try:
-            async with asyncio.timeout(_SAVE_TIMEOUT_S):
-                path = await self._learner.save(self._folder.checkpoints)
-        except Exception as error:
-            logger.warning("the newest weights were not saved: %r", error)
-            return None
-        logger.info("saved %s", path)
-        return path
-
     def _summary(self, totals: TrainTotals, *, minutes: float) -> dict[str, Any]:
         evaluating_s = sum(evaluation.duration_s for evaluation in self._evaluations.values())
         return {
@@ -194,6 +296,9 @@ class _TrainingRun:
             "policy_version": totals.policy_version,
             "lag_max": totals.lag_max,
             "restarts": self._session.restarts.num_restarts,
+            "restores": self._num_cores - 1,
+            "resumed": self._num_resumed,
+            "attempts": totals.attempts,
             "unscored": totals.unscored,
             "lost_by_stop": totals.lost_by_stop,
             "peak_memory_gb": round(self._session.memory.peak_gb, 3),

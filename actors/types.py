@@ -8,7 +8,7 @@ object itself in one process. The controller passes refs on and never looks insi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +34,7 @@ class AttemptOrder:
     agent: str  # POLICY_AGENT or a name of the registry of scripted agents
     temperature: float  # 0 takes the most likely action
     with_teacher: bool  # whether the teacher scores the states for the step loss
+    keeps_weights: bool = False  # to its end, whatever is published; else the newest at every step
     is_recorded: bool = False  # whether a person will want to see it; costs a picture per step
 
 
@@ -94,7 +95,9 @@ class ReplayState:
     num_ready: int  # groups that the learner may take
     num_open: int  # groups that wait for members
     num_bytes: int
-    dropped: tuple[str, ...]  # groups given up since the last answer: they free their slots
+    dropped: Mapping[str, str]  # groups that ended here since the last answer -> how; see
+    # `learner.replay`: they free their slots
+    refused: str = ""  # why the member that was added is not taken: its data is broken
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,6 +116,18 @@ class Published:
     policy_version: int
     weights: Ref  # dict[str, np.ndarray]
     metrics: Mapping[str, float]  # of the update that made them, keys `area/name_unit`
+    advantages: Mapping[str, float] = field(default_factory=dict)  # by group, of that update: mean
+    # absolute ones, which replay makes priorities of
+    generation: int = 0  # counts how often the run went back: then versions repeat
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SavedReplay:
+    """What replay wrote into a checkpoint; replay worker -> controller."""
+
+    files: Mapping[str, str]  # file name -> sha256
+    held: Mapping[str, tuple[str, ...]]  # open group -> attempts of it that are held
+    ended: Mapping[str, str]  # the last groups that ended in replay -> how
 
 
 class RolloutHandle(Protocol):
@@ -145,7 +160,9 @@ class RewardHandle(Protocol):
 
 
 class ReplayHandle(Protocol):
-    """The replay worker as the controller sees it; losing it ends the run."""
+    """The replay worker as the controller sees it; losing it takes the run back to its newest
+    checkpoint.
+    """
 
     async def add_member(self, trajectory: Ref, score: Scored) -> ReplayState:
         """Add a scored attempt to its group."""
@@ -155,15 +172,31 @@ class ReplayHandle(Protocol):
     ) -> ReplayState:
         """A member will not come: the group closes with the others."""
 
-    async def take(self, max_groups: int, policy_version: int) -> Batch:
-        """Move up to `max_groups` ready groups out; those that have grown too old leave first."""
+    async def take(
+        self, max_groups: int, policy_version: int, confirmed: Mapping[str, float]
+    ) -> Batch:
+        """Hand up to `max_groups` ready groups out; those that have grown too old leave first.
+
+        `confirmed` are the groups of updates that ended, with their advantages; may be repeated.
+        """
+
+    async def save(self, folder: Path, confirmed: Mapping[str, float]) -> SavedReplay:
+        """Write everything that is held into `folder`."""
+
+    async def restore(self, folder: Path) -> ReplayState:
+        """Continue from what `save` wrote."""
+
+    async def health(self) -> WorkerHealth:
+        """Answers while it saves."""
 
     async def close(self) -> None:
         """Give everything back; never raises."""
 
 
 class LearnerHandle(Protocol):
-    """The learner worker as the controller sees it; losing it ends the run."""
+    """The learner worker as the controller sees it; losing it takes the run back to its newest
+    checkpoint.
+    """
 
     async def publish(self) -> Published:
         """The weights published last, without an update."""
@@ -171,8 +204,20 @@ class LearnerHandle(Protocol):
     async def update(self, groups: Ref, progress: float) -> Published:
         """Train on one batch; `progress` in [0, 1] of the budget sets the learning rate."""
 
-    async def save(self, parent: Path) -> Path:
-        """Write a checkpoint of the weights published last into `parent`, atomically; its path."""
+    async def save(
+        self, folder: Path, policy_version: int, previous: Path | None
+    ) -> Mapping[str, Any]:
+        """Write the learner as it published that version into `folder`; the manifest's entries.
+
+        The version is the last one or the one before. `previous` is an earlier checkpoint, of
+        which files may be shared. Works while an update runs.
+        """
+
+    async def restore(self, folder: Path) -> Published:
+        """Continue from what `save` wrote."""
+
+    async def health(self) -> WorkerHealth:
+        """Answers while it updates or saves."""
 
     async def close(self) -> None:
         """Give everything back; never raises."""

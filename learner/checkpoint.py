@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model checkpoints: a folder with `weights.npz` and `manifest.json`, complete or not there at all.
+"""Checkpoints: a folder with `weights.npz` and `manifest.json`, complete or not there at all.
 
 The folder is written under a hidden name beside its place, the manifest last, everything is synced
-to disk, and a rename puts it there. Nothing in it is ever unpickled.
+to disk, and a rename puts it there. Nothing in it is ever unpickled. What a run needs to go on
+lies in further files of the same folder (`learner.saving`, `actors.checkpoints`); the manifest
+holds a hash of each, and whoever wants the model reads only its two files.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -20,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from envs.actions import ACTION_SPECS
+from learner.storage import sha256
 
 FORMAT_VERSION = 1
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 _WEIGHTS = "weights.npz"
 
 
@@ -54,52 +56,89 @@ def save_checkpoint(
     `policy_config` must be plain JSON values. Raises `FileExistsError`, `TypeError` for what is no
     plain value, or `OSError` when the disk fails; then nothing is at `folder`.
     """
-    for name, value in weights.items():
-        if value.dtype.hasobject:
-            raise TypeError(f"weights[{name!r}]: expected an array of numbers, got {value.dtype}")
+    partial = begin_folder(folder)
+    try:
+        manifest = write_model(
+            partial,
+            policy_name=policy_name,
+            policy_config=policy_config,
+            policy_version=policy_version,
+            weights=weights,
+        )
+        finish_folder(partial, folder, manifest)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def begin_folder(folder: Path) -> Path:
+    """A hidden, empty folder beside `folder`, where its content is to be written."""
     if folder.exists():
         raise FileExistsError(f"checkpoint: expected a new folder, got {folder}, which exists")
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = folder.parent / f".{folder.name}.partial-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    try:
-        with open(partial / _WEIGHTS, "wb") as file:
-            # savez wants names as keywords, so that they must not clash with its own parameters.
-            np.savez(file, **{f"w/{name}": value for name, value in weights.items()})  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        manifest = {
-            "format_version": FORMAT_VERSION,
-            "policy_name": policy_name,
-            "policy_config": dict(policy_config),
-            "action_names": [spec.name for spec in ACTION_SPECS],
-            "policy_version": policy_version,
-            "sha256": {_WEIGHTS: _sha256(partial / _WEIGHTS)},
-        }
-        with open(partial / _MANIFEST, "w", encoding="utf-8") as file:
-            json.dump(manifest, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-        _sync_folder(partial)
-        os.rename(partial, folder)
-        _sync_folder(folder.parent)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    return partial
+
+
+def write_model(
+    partial: Path,
+    *,
+    policy_name: str,
+    policy_config: Mapping[str, Any],
+    policy_version: int,
+    weights: Mapping[str, np.ndarray],
+) -> dict[str, Any]:
+    """Write the weights into `partial`; what the manifest says of the model."""
+    for name, value in weights.items():
+        if value.dtype.hasobject:
+            raise TypeError(f"weights[{name!r}]: expected an array of numbers, got {value.dtype}")
+    with open(partial / _WEIGHTS, "xb") as file:
+        # savez wants names as keywords, so that they must not clash with its own parameters.
+        np.savez(file, **{f"w/{name}": value for name, value in weights.items()})  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
+    return {
+        "format_version": FORMAT_VERSION,
+        "policy_name": policy_name,
+        "policy_config": dict(policy_config),
+        "action_names": [spec.name for spec in ACTION_SPECS],
+        "policy_version": policy_version,
+        "sha256": {_WEIGHTS: sha256(partial / _WEIGHTS)},
+    }
+
+
+def finish_folder(partial: Path, folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest, after everything else is there, and put the folder in its place."""
+    with open(partial / MANIFEST, "x", encoding="utf-8") as file:
+        json.dump(manifest, file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())
+    _sync_folder(partial)
+    os.rename(partial, folder)
+    _sync_folder(folder.parent)
+
+
+def damaged_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Names of the files that are missing, or are not those that the manifest was written for."""
+    return [
+        name
+        for name, expected in manifest["sha256"].items()
+        if not (folder / name).is_file() or sha256(folder / name) != expected
+    ]
 
 
 def load_checkpoint(folder: Path) -> Checkpoint:
     """Read and verify a checkpoint; `CheckpointError` says what is wrong with it."""
-    manifest = _read_manifest(folder)
-    for name, expected in manifest["sha256"].items():
-        path = folder / name
-        got = _sha256(path) if path.is_file() else "no file"
-        if got != expected:
-            raise CheckpointError(
-                f"{path}: expected sha256 {expected}, got {got}; the file is damaged, use another "
-                "checkpoint"
-            )
+    manifest = read_manifest(folder)
+    path, expected = folder / _WEIGHTS, manifest["sha256"][_WEIGHTS]
+    got = sha256(path) if path.is_file() else "no file"
+    if got != expected:
+        raise CheckpointError(
+            f"{path}: expected sha256 {expected}, got {got}; the file is damaged, use another "
+            "checkpoint"
+        )
     try:
         with np.load(folder / _WEIGHTS, allow_pickle=False) as archive:
             weights = {name.removeprefix("w/"): archive[name] for name in archive.files}
@@ -117,18 +156,19 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
 
 def newest_checkpoint(parent: Path) -> Path | None:
-    """The checkpoint in `parent` with the highest policy version; None without any.
+    """The checkpoint in `parent` that was written last; None without any.
 
     Hidden folders and folders without a manifest never became checkpoints and are passed over; a
     damaged manifest raises `CheckpointError`.
     """
-    best: tuple[int, str] | None = None
+    best: tuple[int, int, str] | None = None
     for folder in parent.iterdir() if parent.is_dir() else ():
-        if folder.name.startswith(".") or not (folder / _MANIFEST).is_file():
+        if folder.name.startswith(".") or not (folder / MANIFEST).is_file():
             continue
-        entry = (int(_read_manifest(folder)["policy_version"]), folder.name)
+        manifest = read_manifest(folder)
+        entry = (int(manifest.get("serial", 0)), int(manifest["policy_version"]), folder.name)
         best = entry if best is None else max(best, entry)
-    return parent / best[1] if best else None
+    return parent / best[2] if best else None
 
 
 def fit_weights(
@@ -178,8 +218,9 @@ def _fit(
     return np.moveaxis(fitted, 0, axis)
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / _MANIFEST
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest as it was written; `CheckpointError` when it cannot be read."""
+    path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -190,11 +231,6 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if version != FORMAT_VERSION:
         raise CheckpointError(f"{path}: expected format_version {FORMAT_VERSION}, got {version}")
     return manifest
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:

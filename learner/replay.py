@@ -18,60 +18,16 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from agent.types import Trajectory
-from envs.types import LAYERS, Scored
+from envs.types import Scored
 from learner.config import ReplayConfig
+from learner.held_groups import OpenGroup, ReadyGroup, UsedGroup, check_fit, ready_group
 from learner.priority import draw, group_facts, sampling_probabilities
 from learner.types import Group, GroupState, Member
-
-
-@dataclass(kw_only=True, slots=True)
-class _OpenGroup:
-    """A group with slots that have not ended; halves of members wait here for each other."""
-
-    group_id: str
-    task_id: str
-    size: int
-    trajectories: dict[str, Trajectory] = field(default_factory=dict)
-    scores: dict[str, Scored] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)  # trajectory id -> reason
-
-    def member_ids(self) -> list[str]:
-        """Ids of which both halves are here, sorted: arrival order must not matter."""
-        return sorted(self.trajectories.keys() & self.scores.keys())
-
-    def num_slots_used(self) -> int:
-        """Slots that ended or have one half."""
-        return len(self.trajectories.keys() | self.scores.keys() | self.dropped.keys())
-
-    def is_finished(self) -> bool:
-        return len(self.member_ids()) + len(self.dropped) == self.size
-
-    def num_bytes(self) -> int:
-        return sum(t.num_bytes() for t in self.trajectories.values())
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ReadyGroup:
-    """A closed group that waits for the learner."""
-
-    group: Group
-    newest_version: int  # of any of its steps
-    num_bytes: int
-
-
-@dataclass(kw_only=True, slots=True)
-class _UsedGroup:
-    """A group that was trained on and may be again."""
-
-    entry: _ReadyGroup
-    advantage: float  # mean absolute one, when it was last trained on
-    num_uses: int
 
 
 class GroupReplay:
@@ -83,12 +39,13 @@ class GroupReplay:
 
     def __init__(self, config: ReplayConfig) -> None:
         self._config = config
-        self._open: dict[str, _OpenGroup] = {}
-        self._ready: dict[str, _ReadyGroup] = {}  # oldest first
-        self._taken: dict[str, _ReadyGroup] = {}  # fresh ones at the learner, not yet confirmed
-        self._used: dict[str, _UsedGroup] = {}  # oldest first
+        self._open: dict[str, OpenGroup] = {}
+        self._ready: dict[str, ReadyGroup] = {}  # oldest first
+        self._taken: dict[str, ReadyGroup] = {}  # fresh ones at the learner, not yet confirmed
+        self._used: dict[str, UsedGroup] = {}  # oldest first
         self._num_bytes = 0  # of all of them
         self._counts: Counter[str] = Counter()
+        self._ended: dict[str, str] = {}  # fates since `pop_ended`
 
     def __contains__(self, group_id: str) -> bool:
         """Whether the group is open or waits for the learner."""
@@ -97,12 +54,12 @@ class GroupReplay:
     # --- Filling ---------------------------------------------------------------------------------
 
     def open(self, group_id: str, task_id: str, size: int) -> None:
-        """Announce a group of `size` attempts; `ValueError` for an id that is already here."""
+        """Announce a group of `size` attempts; `ValueError` for one that is already here."""
         if group_id in self:
             raise ValueError(f"group_id: expected a new id, got {group_id!r} again")
         if size < 1:
             raise ValueError(f"size: expected >= 1, got {size}")
-        self._open[group_id] = _OpenGroup(group_id=group_id, task_id=task_id, size=size)
+        self._open[group_id] = OpenGroup(group_id=group_id, task_id=task_id, size=size)
         self._counts["opened"] += 1
 
     def add_trajectory(self, trajectory: Trajectory) -> None:
@@ -122,7 +79,7 @@ class GroupReplay:
         if group is None or not self._is_new(group, name, group.trajectories):
             return
         if name in group.scores:
-            _check_fit(trajectory, group.scores[name])
+            check_fit(trajectory, group.scores[name])
         group.trajectories[name] = trajectory
         self._num_bytes += trajectory.num_bytes()
         self._close_if_finished(group)
@@ -136,7 +93,7 @@ class GroupReplay:
         if group is None or not self._is_new(group, name, group.scores):
             return
         if name in group.trajectories:
-            _check_fit(group.trajectories[name], score)
+            check_fit(group.trajectories[name], score)
         group.scores[name] = score
         self._close_if_finished(group)
 
@@ -160,7 +117,7 @@ class GroupReplay:
         self._counts["dropped_members"] += 1
         self._close_if_finished(group)
 
-    def _admit(self, group_id: str, trajectory_id: str) -> _OpenGroup | None:
+    def _admit(self, group_id: str, trajectory_id: str) -> OpenGroup | None:
         """The open group that the arrival belongs to, or None for a late one."""
         group = self._open.get(group_id)
         if group is None:
@@ -174,29 +131,29 @@ class GroupReplay:
             )
         return group
 
-    def _is_new(self, group: _OpenGroup, trajectory_id: str, halves: dict[str, Any]) -> bool:
+    def _is_new(self, group: OpenGroup, trajectory_id: str, halves: dict[str, Any]) -> bool:
         if trajectory_id in halves or trajectory_id in group.dropped:
             self._counts["duplicates"] += 1
             return False
         return True
 
-    def _close_if_finished(self, group: _OpenGroup) -> None:
+    def _close_if_finished(self, group: OpenGroup) -> None:
         if group.is_finished():
             del self._open[group.group_id]
             if group.trajectories:
                 self._make_ready(group)
             else:
-                self._counts["void"] += 1
+                self._end(group.group_id, "void")
         self._evict()
 
-    def _make_ready(self, group: _OpenGroup) -> None:
+    def _make_ready(self, group: OpenGroup) -> None:
         members = tuple(
             Member(trajectory=group.trajectories[name], score=group.scores[name])
             for name in group.member_ids()
         )
         state = GroupState.PARTIAL if group.dropped else GroupState.COMPLETE
         self._counts[state.value] += 1
-        self._ready[group.group_id] = _ready_group(
+        self._ready[group.group_id] = ready_group(
             Group(group_id=group.group_id, task_id=group.task_id, members=members, state=state)
         )
 
@@ -258,7 +215,7 @@ class GroupReplay:
         for name in sorted(advantages, key=_by_age):
             entry = self._taken.pop(name, None)
             if entry is not None and may_return:
-                self._used[name] = _UsedGroup(entry=entry, advantage=advantages[name], num_uses=1)
+                self._used[name] = UsedGroup(entry=entry, advantage=advantages[name], num_uses=1)
             elif entry is not None:
                 self._num_bytes -= entry.num_bytes
             elif name in self._used:
@@ -298,7 +255,11 @@ class GroupReplay:
 
     def _remove(self, group_id: str, how: str) -> None:
         self._num_bytes -= self._ready.pop(group_id).num_bytes
+        self._end(group_id, how)
+
+    def _end(self, group_id: str, how: str) -> None:
         self._counts[how] += 1
+        self._ended[group_id] = how
 
     def _retire(self, group_id: str) -> None:
         self._num_bytes -= self._used.pop(group_id).entry.num_bytes
@@ -322,6 +283,11 @@ class GroupReplay:
         ended = counts["taken"] + counts["expired"] + counts["evicted"] + counts["void"]
         assert counts["opened"] == counts["open"] + counts["ready"] + ended, counts
         return counts
+
+    def pop_ended(self) -> dict[str, str]:
+        """Groups that ended here since the last call -> "expired", "evicted" or "void"."""
+        ended, self._ended = self._ended, {}
+        return ended
 
     def held_ids(self) -> dict[str, tuple[str, ...]]:
         """Group id -> ids of the complete members of every group that is not yet confirmed."""
@@ -349,7 +315,7 @@ class GroupReplay:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict()`."""
         self._open = {
-            name: _OpenGroup(
+            name: OpenGroup(
                 group_id=name,
                 task_id=task_id,
                 size=size,
@@ -359,11 +325,11 @@ class GroupReplay:
             )
             for name, task_id, size, trajectories, scores, dropped in state["open"]
         }
-        self._ready = {group.group_id: _ready_group(group) for group in state["ready"]}
+        self._ready = {group.group_id: ready_group(group) for group in state["ready"]}
         self._taken = {}
         self._used = {
-            group.group_id: _UsedGroup(
-                entry=_ready_group(group), advantage=advantage, num_uses=num_uses
+            group.group_id: UsedGroup(
+                entry=ready_group(group), advantage=advantage, num_uses=num_uses
             )
             for group, advantage, num_uses in state["used"]
         }
@@ -376,21 +342,3 @@ class GroupReplay:
 def _by_age(group_id: str) -> tuple[int, str]:
     """Sorts numbered ids as they were opened: g9 before g10."""
     return len(group_id), group_id
-
-
-def _ready_group(group: Group) -> _ReadyGroup:
-    trajectories = [member.trajectory for member in group.members]
-    return _ReadyGroup(
-        group=group,
-        newest_version=max(step.policy_version for t in trajectories for step in t.steps),
-        num_bytes=sum(t.num_bytes() for t in trajectories),
-    )
-
-
-def _check_fit(trajectory: Trajectory, score: Scored) -> None:
-    """Rewards and steps belong to the same attempt."""
-    expected, got = (len(trajectory.steps), len(LAYERS)), score.rewards.shape
-    if got != expected:
-        raise ValueError(
-            f"score of {score.trajectory_id!r}: expected rewards of shape {expected}, got {got}"
-        )

@@ -64,7 +64,7 @@ def test_a_value_of_the_wrong_type_names_its_key():
         "evaluation.temperature=-1",
         "cluster.num_cpus=1",
         "launch=rai",
-        "mode=sync",
+        "mode=turbo",
     ],
 )
 def test_a_value_out_of_range_names_its_key(argument: str):
