@@ -334,9 +334,9 @@ class Controller:
     def _write_progress(self) -> None:
         progress = self._progress()
         logger.info("%s", progress.line(), extra={"progress": progress})
-        self._parts.metrics.write("progress", progress.row())
         attempts = self._parts.pipeline.attempts()
-        self._parts.metrics.write("ledger", {f"ledger/{k}": n for k, n in attempts.items()})
+        ledger = {f"ledger/{name}": float(count) for name, count in attempts.items()}
+        self._parts.metrics.write("progress", {**progress.row(), **ledger})
         self._parts.trace.count("queues, MB", {"bytes": progress.queue_bytes / 1e6})
 
     def _progress(self) -> Progress:

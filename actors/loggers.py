@@ -25,6 +25,7 @@ AXES = {
     "update": "learner/policy_version",
     "progress": "train/env_steps",
     "attempt": "attempt/number",
+    "checkpoint": "learner/policy_version",
     "evaluation": "evaluation/number",
 }
 # Area -> the event whose clock its keys are plotted over; `train/` is reported by progress.
@@ -34,6 +35,7 @@ _AREAS = {
     "train": "progress",
     "rollout": "progress",
     "system": "progress",
+    "ledger": "progress",
     "attempt": "attempt",
 }
 

@@ -195,8 +195,8 @@ class _TrainingRun:
             self._began_s = time.monotonic() - state["run_s"]
             logger.info("going on from %s", checkpoint)
         self._metrics.rewind(**state["metrics"])
-        row = {"learner/policy_version": published.policy_version, "is_new_process": is_new_process}
-        self._metrics.write("resume", {**row, "train/env_steps": pipeline.totals.env_steps})
+        row = {"learner/policy_version": published.policy_version, "checkpoint/is_return": 1}
+        self._metrics.write("checkpoint", row)
         await self._session.rollouts.publish(published)
         self._saver.begin(published.policy_version)
         return self._controller(core, pipeline, replay=replay, elapsed_s=state["elapsed_s"])
