@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import os
 from dataclasses import dataclass, field
 
 from agent.config import PolicyConfig
@@ -110,6 +111,15 @@ class ClusterConfig:
     reward_cpus: float = 0.2
     replay_cpus: float = 0.1
     learner_cpus: float = 0.5
+    rollout_memory_mb: float = 0.0  # that Ray books for each worker of a kind; 0 books none
+    reward_memory_mb: float = 0.0
+    replay_memory_mb: float = 0.0
+    learner_memory_mb: float = 0.0
+    rollout_labels: tuple[str, ...] = ()  # "key=value" that a node of the workers must have
+    reward_labels: tuple[str, ...] = ()
+    replay_labels: tuple[str, ...] = ()
+    learner_labels: tuple[str, ...] = ()
+    join_timeout_s: float = 10.0  # for nodes of a cluster that the run joins to appear
     num_reward_workers: int = 1
     reward_timeout_s: float = 30.0  # deadline of one score
     max_score_tries: int = 3
@@ -123,7 +133,13 @@ class ClusterConfig:
     def __post_init__(self) -> None:
         _at_least("cluster", self, 80, "object_store_mb")
         _at_least("cluster", self, 1, "num_reward_workers", "max_score_tries", "max_missed_health")
-        _at_least("cluster", self, 0, "max_restarts")
+        _at_least("cluster", self, 0, "max_restarts", "join_timeout_s")
+        for kind in ("rollout", "reward", "replay", "learner"):
+            _at_least("cluster", self, 0, f"{kind}_memory_mb")
+            object.__setattr__(self, f"{kind}_labels", tuple(getattr(self, f"{kind}_labels")))
+            for label in getattr(self, f"{kind}_labels"):
+                if not all(label.partition("=")):
+                    raise ValueError(f"cluster.{kind}_labels: expected KEY=VALUE, got {label!r}")
         _above_zero(
             "cluster",
             self,
@@ -166,7 +182,7 @@ class LoggerConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmConfig:
-    """When a run raises an alarm or gives up; docs/TROUBLESHOOTING.md says what to do about each."""
+    """When a run raises an alarm or gives up; see docs/TROUBLESHOOTING.md."""
 
     window: int = 64  # attempts that an alarm is judged over; none before it is full
     max_layer_share: float = 0.95  # of the size of all rewards that one layer may make up
@@ -193,6 +209,7 @@ class WorkerConfigs:
     reward: RewardConfig
     replay: ReplayConfig
     cluster: ClusterConfig
+    rollout: RolloutConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +258,7 @@ class TrainJob:
             reward=self.reward,
             replay=self.replay,
             cluster=self.cluster,
+            rollout=self.rollout,
         )
 
 
@@ -265,7 +283,12 @@ class EvaluateJob:
 
 
 def _check_cores(launch: Launch, rollout: RolloutConfig, cluster: ClusterConfig) -> None:
-    """A worker that a local cluster cannot place would wait for ever."""
+    """A worker that the run's own cluster cannot place would wait for ever.
+
+    A cluster that the run joins is asked for what it has, see `actors.cluster`.
+    """
+    if os.environ.get("RAY_ADDRESS"):
+        return
     booked = (
         rollout.num_workers * cluster.rollout_cpus
         + cluster.num_reward_workers * cluster.reward_cpus

@@ -117,4 +117,5 @@ def _worker_configs(job: EvaluateJob, policy: PolicyConfig) -> WorkerConfigs:
         reward=job.reward,
         replay=ReplayConfig(),
         cluster=job.cluster,
+        rollout=job.rollout,
     )

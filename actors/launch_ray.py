@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import ray
 
+from actors.cluster import actor_options, check_address, missing, needs_of, nodes_from
 from actors.config import WorkerConfigs
 from actors.types import (
     Attempt,
@@ -46,6 +47,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _Numbers = tuple[int, Mapping[str, float], Mapping[str, float]]  # version, metrics, advantages
 _BYTES_PER_MB = 1_000_000
+_NODES_INTERVAL_S = 0.5
 _remote: Any = ray.remote  # its stubs do not know concurrency groups
 _GROUPS = {"work": 2, "control": 1}
 _CORE_GROUPS = {"work": 1, "disk": 1, "control": 1}  # of replay and learner; one call at a time
@@ -196,12 +198,16 @@ class RayLauncher:
 
     def __init__(self, configs: WorkerConfigs) -> None:
         self._configs = configs
+        self._needs = {need.kind: need for need in needs_of(configs.cluster, configs.rollout)}
 
     async def start(self) -> None:
         """Start or join Ray. Signal handlers must be installed after this: Ray replaces them."""
         cluster = self._configs.cluster
-        options: dict[str, Any] = {"address": os.environ.get("RAY_ADDRESS")}
-        if not options["address"]:
+        address = os.environ.get("RAY_ADDRESS", "")
+        options: dict[str, Any] = {"address": address}
+        if address:
+            await asyncio.to_thread(check_address, address)
+        else:
             os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
             os.environ["RAY_enable_worker_prestart"] = "0"  # noqa: SIM112 - ~75 MB each
             options = {
@@ -210,42 +216,54 @@ class RayLauncher:
                 "object_store_memory": cluster.object_store_mb * _BYTES_PER_MB,
                 "include_dashboard": False,
             }
+        # What the job's own environment says stays; Ray refuses to be told twice.
+        limits = {name: "1" for name in _THREAD_LIMITS if name not in os.environ}
         ray.init(
             namespace=f"foragerl-{os.getpid()}-{time.time_ns()}",
             log_to_driver=False,
             logging_level=logging.WARNING,
-            runtime_env={"env_vars": dict.fromkeys(_THREAD_LIMITS, "1")},
+            runtime_env={"env_vars": limits},
             **options,
         )
+        if address:
+            await self._wait_for_nodes()
+
+    async def _wait_for_nodes(self) -> None:
+        """Until the cluster has what the config asks for; `RuntimeError` names what it lacks."""
+        cluster = self._configs.cluster
+        until_s = time.monotonic() + cluster.join_timeout_s
+        while lacking := missing(list(self._needs.values()), nodes_from(ray.nodes())):
+            if time.monotonic() >= until_s:
+                raise RuntimeError(
+                    f"the cluster at {os.environ['RAY_ADDRESS']} lacks {'; and '.join(lacking)}; "
+                    "start such nodes (cluster.join_timeout_s waits for them) or ask for less"
+                )
+            await asyncio.sleep(_NODES_INTERVAL_S)
 
     async def start_rollout(self, index: int) -> RayRollout:
         """A rollout actor that answers."""
         cluster = self._configs.cluster
-        actor = self._start(_RolloutActor, cluster.rollout_cpus)
+        actor = self._start(_RolloutActor, "rollout")
         handle = RayRollout(actor, f"rollout {index}", cluster.close_timeout_s)
         await handle.health()
         return handle
 
     async def start_reward(self, index: int) -> RayReward:
         """A reward actor that answers."""
-        handle = RayReward(
-            self._start(_RewardActor, self._configs.cluster.reward_cpus), f"reward {index}"
-        )
+        handle = RayReward(self._start(_RewardActor, "reward"), f"reward {index}")
         await handle.health()
         return handle
 
     async def start_replay(self) -> RayReplay:
         """The replay actor, once it answers."""
-        actor = self._start(_ReplayActor, self._configs.cluster.replay_cpus)
+        actor = self._start(_ReplayActor, "replay")
         handle = RayReplay(actor, "replay")
         await handle.health()
         return handle
 
     async def start_learner(self) -> RayLearner:
         """The learner actor, once it answers."""
-        handle = RayLearner(
-            self._start(_LearnerActor, self._configs.cluster.learner_cpus), "learner"
-        )
+        handle = RayLearner(self._start(_LearnerActor, "learner"), "learner")
         await handle.publish()
         return handle
 
@@ -254,8 +272,9 @@ class RayLauncher:
         ray.shutdown()
         sweep_dead_profiles()  # of actors that had to be killed
 
-    def _start(self, actor_class: Any, num_cpus: float) -> Any:
-        options = actor_class.options(num_cpus=num_cpus, max_restarts=0, max_task_retries=0)
+    def _start(self, actor_class: Any, kind: str) -> Any:
+        booked = actor_options(self._needs[kind])
+        options = actor_class.options(max_restarts=0, max_task_retries=0, **booked)
         return options.remote(self._configs)
 
 
