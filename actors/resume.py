@@ -66,11 +66,14 @@ def start_run(job: TrainJob) -> RunStart:
             f"process works on, got {job.resume!r}; runs are in {runs_dir}"
         )
     folder = RunFolder(path=path.resolve())
-    checkpoint = CheckpointStore(folder.checkpoints, keep=0).newest()
-    if checkpoint is None:
+    try:
+        checkpoint = CheckpointStore(folder.checkpoints, keep=0).newest()
+        if checkpoint is None:
+            raise ValueError(f"resume: expected a run with a checkpoint that is whole, got {path}")
+        check_settings(job, read_pipeline(checkpoint), fixed_only=True)
+    except BaseException:
         os.close(lock)
-        raise ValueError(f"resume: expected a run with a checkpoint that is whole, got {path}")
-    check_settings(job, read_pipeline(checkpoint), fixed_only=True)
+        raise
     return RunStart(folder=folder, checkpoint=checkpoint, lock=lock)
 
 
