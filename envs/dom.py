@@ -101,6 +101,14 @@ def fold(text: str) -> str:
     return _WHITE_SPACE.sub(" ", text).strip()
 
 
+def absolute_url(base_url: str, url: str) -> str:
+    """`url` as seen from `base_url`; "" for what is no URL, as pages may write anything there."""
+    try:
+        return urljoin(base_url, url)
+    except ValueError:
+        return ""
+
+
 class _Document:
     """Children, texts and ancestors of a row list."""
 
@@ -208,7 +216,7 @@ def elements_from_dom(
                 text=_label(document, row, role),
                 context=heading if is_text else _context(document, row, ancestors) or heading,
                 value=node.value,
-                href=urljoin(base_url, node.attributes["href"]) if role is Role.LINK else "",
+                href=absolute_url(base_url, node.attributes["href"]) if role is Role.LINK else "",
                 options=_options(document, row) if role is Role.SELECT else (),
                 box=node.box,
                 frame_slot=node.frame_slot,

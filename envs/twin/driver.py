@@ -9,12 +9,12 @@ in-view flags are only makeshift, and there are no screenshots: ask Chromium for
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from lxml import html
 
 from envs.actions import MAX_TABS
-from envs.dom import elements_from_dom, fold
+from envs.dom import absolute_url, elements_from_dom, fold
 from envs.driver import Effect, InfraError, PageSnapshot
 from envs.site import PageRequest, Site
 from envs.twin.html_dom import dom_from_html, elements_by_ref, option_label, parse_html
@@ -116,7 +116,9 @@ class TwinDriver:
         if dismissed:
             return self._dismiss(element, dismissed)
         if element.tag == "a" and element.get("href") is not None:
-            url = urljoin(self._page.url, element.get("href"))
+            url = absolute_url(self._page.url, element.get("href"))
+            if not url:
+                return _still("ok")
             if element.get("target") == "_blank":
                 return self._open_tab(url)
             return self._navigate(url)
@@ -189,7 +191,8 @@ class TwinDriver:
         element = self._element(node_ref)
         if element is None or element.get("href") is None:
             return _still("target_gone")
-        return self._open_tab(urljoin(self._page.url, element.get("href")))
+        url = absolute_url(self._page.url, element.get("href"))
+        return self._open_tab(url) if url else _still("not_a_link")
 
     async def switch_tab(self, tab: int) -> Effect:
         """Make a tab the active one."""
@@ -241,7 +244,7 @@ class TwinDriver:
             status, location, body = self._fetch(url)
             if status != 302:
                 return _Page(url=url, document=parse_html(body))
-            url = urljoin(url, location)
+            url = absolute_url(url, location)
         return _Page(url=url, document=parse_html(b"<title>Too many redirects</title>"))
 
     def _fetch(self, url: str) -> tuple[int, str, bytes]:
@@ -261,7 +264,7 @@ class TwinDriver:
         return response.status, response.location, response.body
 
     def _arrived(self, page: _Page) -> Effect:
-        images = [urljoin(page.url, i.get("src", "")) for i in page.document.iter("img")]
+        images = [absolute_url(page.url, i.get("src", "")) for i in page.document.iter("img")]
         return Effect(
             reason="ok",
             navigated=True,
@@ -316,8 +319,8 @@ class TwinDriver:
             if not name or (control.tag == "input" and _submits(control)):
                 continue
             pairs.append((name, _sent_value(control, page.values.get(refs[id(control)]))))
-        target = urljoin(page.url, form.get("action") or page.url).split("?")[0]
-        return self._navigate(f"{target}?{urlencode(pairs)}")
+        target = absolute_url(page.url, form.get("action") or page.url).split("?")[0]
+        return self._navigate(f"{target}?{urlencode(pairs)}") if target else _still("ok")
 
 
 def _still(reason: str) -> Effect:
