@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.registry import POLICIES
+from envs.registry import check_name
+
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyConfig:
@@ -14,5 +17,6 @@ class PolicyConfig:
     width: int = 64  # of every hidden layer
 
     def __post_init__(self) -> None:
+        check_name(self.name, POLICIES, what="policy.name")
         if self.width < 8:
             raise ValueError(f"policy.width: expected >= 8, got {self.width}")

@@ -7,6 +7,10 @@ import enum
 import os
 from dataclasses import dataclass, field
 
+from envs.registry import TASK_SETS, check_name
+
+MAX_ELEMENTS = 4096  # rows of an element table are int16; 26 times the default is slow already
+
 
 class ScreenshotMode(enum.Enum):
     """When a step takes a screenshot (15-30 ms of CPU each)."""
@@ -49,7 +53,7 @@ class BrowserConfig:
             "viewport_width_px",
             "viewport_height_px",
         ):
-            if getattr(self, name) <= 0:
+            if not getattr(self, name) > 0:  # nor a NaN
                 raise ValueError(f"env.browser.{name}: expected > 0, got {getattr(self, name)}")
 
 
@@ -109,6 +113,7 @@ class EnvConfig:
     corpus: CorpusConfig = field(default_factory=CorpusConfig)
 
     def __post_init__(self) -> None:
+        check_name(self.task_set, TASK_SETS, what="env.task_set")
         if self.task_set == "corpus" and not self.path:
             raise ValueError(
                 "env.path: expected a folder with documents.jsonl and questions.jsonl, got "
@@ -118,6 +123,10 @@ class EnvConfig:
             object.__setattr__(self, "path", os.path.abspath(os.path.expanduser(self.path)))
         if not 1 <= self.max_steps <= 200:
             raise ValueError(f"env.max_steps: expected 1..200, got {self.max_steps}")
-        for name in ("max_elements", "page_text_chars", "step_timeout_s", "reset_timeout_s"):
-            if getattr(self, name) <= 0:
+        if not 1 <= self.max_elements <= MAX_ELEMENTS:
+            raise ValueError(
+                f"env.max_elements: expected 1..{MAX_ELEMENTS}, got {self.max_elements}"
+            )
+        for name in ("page_text_chars", "step_timeout_s", "reset_timeout_s"):
+            if not getattr(self, name) > 0:  # nor a NaN
                 raise ValueError(f"env.{name}: expected > 0, got {getattr(self, name)}")

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reward_server.registry import check_part
+
 
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig:
@@ -41,6 +43,8 @@ class RewardConfig:
     def __post_init__(self) -> None:
         for layer in ("base", "nav", "semantic"):  # composed configs bring lists
             object.__setattr__(self, layer, tuple(getattr(self, layer)))
+            for part in getattr(self, layer):
+                check_part(part, key=f"reward.{layer}")
         names = (*self.base, *self.nav, *self.semantic)
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:

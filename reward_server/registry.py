@@ -9,14 +9,17 @@ in `reward_server.scorer`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from envs.registry import resolve
+from envs.registry import check_name, resolve
 from envs.types import Episode
-from reward_server.config import RewardConfig
 
-Part = Callable[[Episode, RewardConfig], np.ndarray]
+if TYPE_CHECKING:  # the config asks here which names there are
+    from reward_server.config import RewardConfig
+
+Part = Callable[[Episode, "RewardConfig"], np.ndarray]
 
 PARTS: dict[str, str] = {
     "new_page": "reward_server.layers:new_page",
@@ -28,6 +31,11 @@ PARTS: dict[str, str] = {
     "evidence_extracted": "reward_server.layers:evidence_extracted",
     "answer": "reward_server.layers:answer",
 }
+
+
+def check_part(name: str, *, key: str) -> None:
+    """`ValueError` for a part that is not there; `key` is the setting that names it."""
+    check_name(name, PARTS, what=key)
 
 
 def resolve_part(name: str) -> Part:

@@ -62,6 +62,9 @@ def test_a_value_of_the_wrong_type_names_its_key():
         "algo.objective.clip_low=1.5",
         "rollout.num_workers=0",
         "evaluation.temperature=-1",
+        "env.step_timeout_s=nan",
+        "env.browser.call_timeout_s=nan",
+        "env.max_elements=100000",
         "cluster.num_cpus=1",
         "launch=rai",
         "mode=turbo",
@@ -73,6 +76,22 @@ def test_a_value_out_of_range_names_its_key(argument: str):
     with pytest.raises(ValueError, match=f"^{key}: expected .*got '?{value}") as raised:
         compose_job("train", argument)
     assert "did you mean 'ray'" in str(raised.value) or value != "rai"
+
+
+@pytest.mark.parametrize(
+    ("argument", "hint"),
+    [
+        ("env.task_set=embeded", "did you mean 'embedded'"),
+        ("policy.name=foragr", "did you mean 'forager'"),
+        ("reward.nav=[evidence_vist]", "did you mean 'evidence_visit'"),
+        ("policy.name=nowhere.at_all:Family", "with a module on Python's path"),
+        ("env.task_set='envs.config:'", "with a module on Python's path"),
+    ],
+)
+def test_a_name_that_nothing_has_is_refused_before_anything_starts(argument: str, hint: str):
+    key = argument.partition("=")[0]
+    with pytest.raises(ValueError, match=f"^{key}: expected .*{hint}"):
+        compose_job("train", argument)
 
 
 def test_the_command_says_so_and_starts_nothing(
