@@ -2,13 +2,15 @@
 """Joining a Ray cluster: where it is, and whether it has what the config asks for.
 
 A worker that no node can hold would wait for ever, and Ray says nothing. So the nodes are looked at
-first, and what is missing is named. Pure but for `reachable`; `launch_ray` does the asking.
+first, and what is missing is named. Knows no Ray: `launch_ray` hands in how nodes are asked for.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,7 @@ from actors.config import ClusterConfig, RolloutConfig
 
 _BYTES_PER_MB = 1_000_000
 _CONNECT_TIMEOUT_S = 5.0
+_NODES_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +89,24 @@ def nodes_from(rows: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
         for row in rows
         if row["Alive"]
     )
+
+
+async def wait_for_nodes(
+    needs: Sequence[Need],
+    rows: Callable[[], Sequence[Mapping[str, Any]]],
+    address: str,
+    *,
+    timeout_s: float,
+) -> None:
+    """Until the cluster has what `needs` ask for; `RuntimeError` names what it lacks."""
+    until_s = time.monotonic() + timeout_s
+    while lacking := missing(needs, nodes_from(rows())):
+        if time.monotonic() >= until_s:
+            raise RuntimeError(
+                f"the cluster at {address} lacks {'; and '.join(lacking)}; "
+                "start such nodes (cluster.join_timeout_s waits for them) or ask for less"
+            )
+        await asyncio.sleep(_NODES_INTERVAL_S)
 
 
 def missing(needs: Sequence[Need], nodes: Sequence[Node]) -> list[str]:

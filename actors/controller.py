@@ -14,7 +14,7 @@ Score lane (one per reward worker): waits for an attempt (woken by a rollout lan
     it to its group or gives the member up. A group that becomes ready wakes the learner loop.
 Learner loop: waits for enough ready groups, updates, publishes, and saves between two updates when
     that is due. Nobody waits for it otherwise.
-Report loop: on its own clock; writes progress and ends the run when nothing has moved for too long.
+Report loop: on its own clock; writes progress and ends the run when it stands still.
 
 Every await has a deadline, but for these waits, which the report loop watches and names. Deadlines
 are `asyncio.timeout`: up to Python 3.11 `wait_for` may swallow the cancellation of its caller. The
@@ -30,31 +30,24 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
+from actors.alarms import Alarms, UnusableGroups, alarm_facts
 from actors.core import CoreLost
 from actors.ledger import Fate
+from actors.metrics import attempt_row
 from actors.parts import TrainConfigs, TrainParts, TrainTotals
 from actors.progress import BusyClock, Progress, SuccessWindow
 from actors.task_source import LossOutcome
 from actors.trace import attempt_facts
 from actors.types import Attempt, AttemptOrder, LostAttempt, ReplayState
+from actors.waiting import standstill
 from envs.types import Unscored
 
 logger = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
 _EMPTY_REPLAY = ReplayState(num_ready=0, num_open=0, num_bytes=0, dropped={})
-
-
-@dataclass(kw_only=True, slots=True)
-class _Counters:
-    queued_bytes: int = 0  # of attempts that wait for their score
-    last_move_s: float = 0.0  # when an attempt or an update last ended
-    waits: dict[str, str] = field(default_factory=dict)
 
 
 class Controller:
@@ -77,7 +70,9 @@ class Controller:
         self._held_out = held_out
         self._parts = parts
         self._configs = configs
-        self._counters = _Counters()
+        self._queued_bytes = 0  # of attempts that wait for their score
+        self._alarms = Alarms(configs.alarms)
+        self._unusable = UnusableGroups(configs.alarms.max_unusable_groups)
         self._success = SuccessWindow(configs.logger.success_window)
         self._lanes = [BusyClock() for _ in range(parts.rollouts.pool.size)]
         self._learning = BusyClock()
@@ -88,11 +83,24 @@ class Controller:
         self._rollouts_over = False
         self._elapsed_s = elapsed_s
         self._start_s = self._here_s = time.monotonic()
+        show = parts.waiting.show
+        show(
+            "attempts that wait for a score",
+            lambda: (
+                f"{self._finished.qsize()} of at most "
+                f"{self._finished.maxsize}, {self._queued_bytes / 1e6:.1f} MB"
+            ),
+        )
+        show("replay", lambda: self._replay_state)
+        show("groups", parts.pipeline.groups)
+        show("attempts", parts.pipeline.attempts)
+        show("restarts", lambda: parts.restarts.num_restarts)
 
     async def run(self) -> TrainTotals:
         """Train until the budget is used up; raises `CoreLost`."""
         parts = self._parts
-        self._here_s = self._counters.last_move_s = time.monotonic()
+        self._here_s = time.monotonic()
+        parts.waiting.moved("start")
         self._start_s = self._here_s - self._elapsed_s
         async with asyncio.TaskGroup() as tasks:
             beside = [tasks.create_task(self._score_lane()) for _ in range(parts.rewards.pool.size)]
@@ -145,8 +153,9 @@ class Controller:
                 continue
             self._parts.pipeline.finished(result.report)
             self._note_move()
-            self._counters.queued_bytes += result.report.num_bytes
-            await self._waiting(f"rollout {index}", "the reward pool", self._finished.put(result))
+            self._queued_bytes += result.report.num_bytes
+            with self._parts.waiting.on(f"rollout {index}", "the reward pool"):
+                await self._finished.put(result)
 
     async def _next_order(self, index: int) -> AttemptOrder | None:
         """The next attempt as soon as the admission window allows; None when the budget is used."""
@@ -156,12 +165,11 @@ class Controller:
                 return order
             self._slots_changed.clear()
             left_s = max(0.01, self._left_s())
-            wait = _until(self._slots_changed, left_s)
-            await self._waiting(f"rollout {index}", "the learner (admission window)", wait)
+            with self._parts.waiting.on(f"rollout {index}", "the learner (admission window)"):
+                await _until(self._slots_changed, left_s)
         return None
 
     def _note_move(self) -> None:
-        self._counters.last_move_s = time.monotonic()
         if self._is_over():
             self._slots_changed.set()  # lanes that wait for a slot have nothing to wait for
 
@@ -181,24 +189,14 @@ class Controller:
         while True:
             attempt = await self._finished.get()
             await self._score(attempt)
-            self._counters.queued_bytes -= attempt.report.num_bytes
+            self._queued_bytes -= attempt.report.num_bytes
             self._finished.task_done()
 
     async def _score(self, attempt: Attempt) -> None:
         report = attempt.report
         with self._parts.trace.span("scores", "score", {"trajectory": report.trajectory_id}):
             score = await self._parts.rewards.score(report.trajectory_id, attempt.episode)
-        row = {
-            "kind": report.kind,
-            "stop": report.stop.value,
-            "steps": report.num_steps,
-            "wall_s": round(report.wall_s, 3),
-            "act_s": round(report.act_s, 3),
-            "env_s": round(report.env_s, 3),
-            "bytes": report.num_bytes,
-            "first_version": report.first_version,
-            "last_version": report.last_version,
-        }
+        row = attempt_row(report)
         if isinstance(score, Unscored):
             logger.warning("%s is unscored: %s", report.trajectory_id, score.reason)
             self._parts.pipeline.refused(report.trajectory_id, Fate.UNSCORED)
@@ -216,6 +214,7 @@ class Controller:
                 else:
                     pipeline.held(report.trajectory_id)
                     self._success.add(report.kind, score.is_right)
+                    self._alarms.attempt(alarm_facts(report, score))
                     returns = enumerate(score.rewards.sum(axis=0))
                     row |= {f"return_{layer}": float(value) for layer, value in returns}
                     self._parts.metrics.write("attempt", {**row, "is_right": int(score.is_right)})
@@ -239,6 +238,7 @@ class Controller:
         self._replay_state = state
         self._parts.pipeline.ended_in_replay(state.dropped)
         if state.dropped:
+            self._unusable.dropped(len(state.dropped))
             self._slots_changed.set()
         self._groups_changed.set()
 
@@ -256,8 +256,8 @@ class Controller:
         while self._replay_state.num_ready < wanted and not self._rollouts_over:
             self._groups_changed.clear()
             due_in_s = self._parts.saver.due_in_s(self._parts.pipeline.totals.policy_version)
-            wait = _until(self._groups_changed, max(0.01, due_in_s))
-            await self._waiting("learner", f"{wanted} ready groups", wait)
+            with self._parts.waiting.on("learner", f"{wanted} ready groups"):
+                await _until(self._groups_changed, max(0.01, due_in_s))
             await self._save_if_due()
         return self._replay_state.num_ready > 0 and not core.lost.is_set()
 
@@ -278,13 +278,16 @@ class Controller:
         # All books move before anything is waited for: what is saved from here on agrees with it.
         pipeline.trained(published, batch.group_ids)
         self._learning.end(time.monotonic())
-        self._counters.last_move_s = time.monotonic()
+        parts.waiting.moved("update")
+        self._alarms.update(published.metrics)
         row = {"learner/policy_version": published.policy_version, **published.metrics}
         row |= {"train/env_steps": pipeline.totals.env_steps}
         parts.metrics.write("update", {**row, "groups": " ".join(batch.group_ids)})
         with parts.trace.span("learner", "publish", {"version": published.policy_version}):
             await parts.rollouts.publish(published)
         self._slots_changed.set()
+        without_signal = int(published.metrics.get("learner/groups_without_signal", 0))
+        self._unusable.trained(len(batch.group_ids), without_signal)
 
     # --- Budget, waits and reports ---------------------------------------------------------------
 
@@ -311,25 +314,19 @@ class Controller:
         self._slots_changed.set()
         self._groups_changed.set()
 
-    async def _waiting(self, who: str, what: str, wait: Awaitable[_T]) -> _T:
-        self._counters.waits[who] = what
-        try:
-            return await wait
-        finally:
-            del self._counters.waits[who]
-
     async def _report_loop(self) -> None:
+        train, alarms, waiting = self._configs.train, self._configs.alarms, self._parts.waiting
         while True:
             await asyncio.sleep(self._configs.logger.progress_interval_s)
             self._write_progress()
-            still_s = time.monotonic() - self._counters.last_move_s
-            if still_s > self._configs.train.stall_timeout_s:
-                raise RuntimeError(
-                    f"neither an attempt nor an update has ended for {still_s:.0f} s "
-                    f"(train.stall_timeout_s); waiting: {self._counters.waits or 'nobody'}; "
-                    f"replay: {self._replay_state}; groups: {self._parts.pipeline.groups()}; "
-                    f"attempts: {self._parts.pipeline.attempts()}"
-                )
+            reason = standstill(
+                waiting,
+                start_s=self._here_s,
+                stall_timeout_s=train.stall_timeout_s,
+                no_update_timeout_s=alarms.no_update_timeout_s,
+            )
+            if reason:
+                raise RuntimeError(f"{reason}\n{waiting.report()}")
 
     def _write_progress(self) -> None:
         progress = self._progress()
@@ -340,7 +337,7 @@ class Controller:
         self._parts.trace.count("queues, MB", {"bytes": progress.queue_bytes / 1e6})
 
     def _progress(self) -> Progress:
-        counters, now_s = self._counters, time.monotonic()
+        now_s = time.monotonic()
         totals = self._parts.pipeline.totals
         elapsed_s = max(1e-9, now_s - self._start_s)
         here_s = max(1e-9, now_s - self._here_s)
@@ -363,9 +360,10 @@ class Controller:
             restarts=self._parts.restarts.num_restarts,
             memory_gb=self._parts.memory.latest_gb,
             left_s=min(left_s, steps_left / steps_per_s) if steps_per_s else left_s,
-            waits=dict(counters.waits),
-            queue_bytes=counters.queued_bytes + self._replay_state.num_bytes,
+            waits=self._parts.waiting.waits(),
+            queue_bytes=self._queued_bytes + self._replay_state.num_bytes,
             held_out=self._held_out(),
+            alarms=self._alarms.active(),
         )
 
 

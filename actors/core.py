@@ -29,6 +29,7 @@ from actors.types import (
     SavedReplay,
     WorkerLost,
 )
+from actors.waiting import Waiting
 from envs.types import Scored
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Core:
         replay: ReplayHandle,
         learner: LearnerHandle,
         *,
+        waiting: Waiting,
         cluster: ClusterConfig,
         update_timeout_s: float,
         generation: int,
@@ -56,6 +58,7 @@ class Core:
         self.gate = asyncio.Lock()
         self.lost = asyncio.Event()
         self.reason = ""
+        self._waiting = waiting
         self._replay = replay
         self._learner = learner
         self._cluster = cluster
@@ -132,8 +135,11 @@ class Core:
             for name, worker in (("replay", self._replay), ("learner", self._learner)):
                 try:
                     async with asyncio.timeout(self._cluster.health_interval_s):
-                        await worker.health()
+                        health = await worker.health()
                     missed[name] = 0
+                    self._waiting.sign(
+                        f"{name} worker", f"pid {health.pid}, {health.num_done} done"
+                    )
                 except TimeoutError:
                     missed[name] += 1
                     if missed[name] >= self._cluster.max_missed_health:
@@ -151,7 +157,10 @@ class Core:
         work = asyncio.ensure_future(call)
         gone = asyncio.ensure_future(self.lost.wait())
         try:
-            await asyncio.wait({work, gone}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            with self._waiting.on(f"{name} worker", getattr(call, "__name__", "call"), timeout_s):
+                await asyncio.wait(
+                    {work, gone}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+                )
             if work.done():
                 return work.result()
             if not gone.done():

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import ray
 
-from actors.cluster import actor_options, check_address, missing, needs_of, nodes_from
+from actors.cluster import actor_options, check_address, needs_of, wait_for_nodes
 from actors.config import WorkerConfigs
 from actors.types import (
     Attempt,
@@ -47,7 +47,6 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _Numbers = tuple[int, Mapping[str, float], Mapping[str, float]]  # version, metrics, advantages
 _BYTES_PER_MB = 1_000_000
-_NODES_INTERVAL_S = 0.5
 _remote: Any = ray.remote  # its stubs do not know concurrency groups
 _GROUPS = {"work": 2, "control": 1}
 _CORE_GROUPS = {"work": 1, "disk": 1, "control": 1}  # of replay and learner; one call at a time
@@ -226,19 +225,8 @@ class RayLauncher:
             **options,
         )
         if address:
-            await self._wait_for_nodes()
-
-    async def _wait_for_nodes(self) -> None:
-        """Until the cluster has what the config asks for; `RuntimeError` names what it lacks."""
-        cluster = self._configs.cluster
-        until_s = time.monotonic() + cluster.join_timeout_s
-        while lacking := missing(list(self._needs.values()), nodes_from(ray.nodes())):
-            if time.monotonic() >= until_s:
-                raise RuntimeError(
-                    f"the cluster at {os.environ['RAY_ADDRESS']} lacks {'; and '.join(lacking)}; "
-                    "start such nodes (cluster.join_timeout_s waits for them) or ask for less"
-                )
-            await asyncio.sleep(_NODES_INTERVAL_S)
+            needs = tuple(self._needs.values())
+            await wait_for_nodes(needs, ray.nodes, address, timeout_s=cluster.join_timeout_s)
 
     async def start_rollout(self, index: int) -> RayRollout:
         """A rollout actor that answers."""

@@ -15,6 +15,8 @@ from typing import Protocol
 
 import orjson
 
+from actors.types import AttemptReport
+
 Value = float | int | str
 
 
@@ -76,3 +78,18 @@ class MetricsLog:
         sinks, self._sinks = self._sinks, ()
         for sink in sinks:
             sink.close()
+
+
+def attempt_row(report: AttemptReport) -> dict[str, Value]:
+    """What a row of event "attempt" says before its score is known."""
+    return {
+        "kind": report.kind,
+        "stop": report.stop.value,
+        "steps": report.num_steps,
+        "wall_s": round(report.wall_s, 3),
+        "act_s": round(report.act_s, 3),
+        "env_s": round(report.env_s, 3),
+        "bytes": report.num_bytes,
+        "first_version": report.first_version,
+        "last_version": report.last_version,
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actors.config import LoggerConfig, TrainConfig
+from actors.config import AlarmConfig, LoggerConfig, TrainConfig
 from actors.core import Core
 from actors.memory import MemorySampler
 from actors.metrics import MetricsLog
@@ -13,6 +13,7 @@ from actors.pipeline import Pipeline
 from actors.pool import RestartBudget, RewardPool, RolloutPool
 from actors.saver import Saver
 from actors.trace import NO_TRACE, Trace
+from actors.waiting import Waiting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +27,7 @@ class TrainParts:
     saver: Saver
     restarts: RestartBudget
     memory: MemorySampler
+    waiting: Waiting
     metrics: MetricsLog
     trace: Trace = NO_TRACE
 
@@ -36,6 +38,7 @@ class TrainConfigs:
 
     train: TrainConfig
     logger: LoggerConfig
+    alarms: AlarmConfig
     groups_per_update: int
 
 

@@ -209,6 +209,7 @@ class _TrainingRun:
         self._core = Core(
             replay,
             await launcher.start_learner(),
+            waiting=self._session.waiting,
             cluster=self._job.cluster,
             update_timeout_s=self._job.train.update_timeout_s,
             generation=self._num_cores,
@@ -242,11 +243,15 @@ class _TrainingRun:
                 saver=self._saver,
                 restarts=session.restarts,
                 memory=session.memory,
+                waiting=session.waiting,
                 metrics=self._metrics,
                 trace=self._trace,
             ),
             TrainConfigs(
-                train=job.train, logger=job.logger, groups_per_update=job.algo.groups_per_update
+                train=job.train,
+                logger=job.logger,
+                alarms=job.alarms,
+                groups_per_update=job.algo.groups_per_update,
             ),
             replay=replay,
             elapsed_s=elapsed_s,

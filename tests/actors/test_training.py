@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -12,13 +14,14 @@ import numpy as np
 import orjson
 import pytest
 
-from actors.config import EvaluateJob, TrainJob
+from actors.config import AlarmConfig, EvaluateJob, TrainJob
 from actors.evaluating import evaluate_checkpoint, find_checkpoint
 from actors.launch_inprocess import InProcessLauncher, LocalRollout
 from actors.run_folder import make_run_folder
 from actors.types import Attempt, AttemptOrder, WorkerLost
 from envs.types import StopReason
 from learner.checkpoint import load_checkpoint
+from reward_server.config import RewardConfig
 from tests.actors.jobs import SMALL, rows, run_job, without_evaluation
 
 SUMMARY_KEYS = {
@@ -178,8 +181,11 @@ async def test_a_world_that_keeps_breaking_ends_the_run_with_its_reason(tmp_path
 
 
 async def test_a_run_in_which_nothing_moves_says_who_waits_for_what(tmp_path: Path):
-    train = dataclasses.replace(SMALL.train, stall_timeout_s=1.0)
-    job = dataclasses.replace(without_evaluation(SMALL), train=train)
+    job = dataclasses.replace(
+        without_evaluation(SMALL),
+        train=dataclasses.replace(SMALL.train, stall_timeout_s=2.0),
+        cluster=dataclasses.replace(SMALL.cluster, health_interval_s=0.2),
+    )
 
     async def script(worker: ScriptedRollout, order: AttemptOrder) -> Attempt:
         await asyncio.Event().wait()
@@ -187,7 +193,73 @@ async def test_a_run_in_which_nothing_moves_says_who_waits_for_what(tmp_path: Pa
 
     with pytest.raises(ExceptionGroup) as raised:
         await run_job(job, tmp_path, ScriptedLauncher(job, script))
-    assert raised.group_contains(RuntimeError, match=r"learner.*ready groups")
+    for line in (
+        r"train\.stall_timeout_s",
+        r"rollout worker 0: attempt g0\.m\d\.t0, for \d+ s, deadline in \d+ s",
+        r"learner: 2 ready groups, for \d+ s, no deadline",
+        r"replay: ReplayState\(num_ready=0",
+        r"rollout worker 1: answered \d+ s ago; pid \d+, 0 done",
+    ):
+        assert raised.group_contains(RuntimeError, match=line), line
+
+
+async def test_a_run_whose_learner_takes_no_step_ends_though_attempts_go_on(tmp_path: Path):
+    train = dataclasses.replace(SMALL.train, max_env_steps=100_000)
+    job = dataclasses.replace(
+        without_evaluation(SMALL),
+        train=train,
+        alarms=AlarmConfig(no_update_timeout_s=1.5),
+        # A group that never fills: more members than the run has time for.
+        algo=dataclasses.replace(SMALL.algo, group_size=100_000),
+    )
+    with pytest.raises(ExceptionGroup) as raised:
+        await run_job(job, tmp_path, InProcessLauncher(job.worker_configs()))
+    assert raised.group_contains(RuntimeError, match=r"no learner step.*no_update_timeout_s")
+
+
+async def test_groups_that_teach_nothing_end_the_run_with_a_hint(tmp_path: Path):
+    # Attempts of no reward at all are all the same to the learner.
+    job = dataclasses.replace(
+        without_evaluation(SMALL),
+        train=dataclasses.replace(SMALL.train, max_env_steps=100_000),
+        alarms=AlarmConfig(max_unusable_groups=6),
+        reward=RewardConfig(base=(), nav=(), semantic=()),
+    )
+    with pytest.raises(ExceptionGroup) as raised:
+        await run_job(job, tmp_path, InProcessLauncher(job.worker_configs()))
+    assert raised.group_contains(RuntimeError, match=r"6 groups in a row.*algo\.group_size")
+
+
+async def test_a_run_says_why_it_waits_on_sigusr1_and_after_a_silence(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    job = dataclasses.replace(
+        without_evaluation(SMALL),
+        logger=dataclasses.replace(SMALL.logger, silence_interval_s=1.0),
+    )
+    may_go_on = asyncio.Event()
+
+    async def script(worker: ScriptedRollout, order: AttemptOrder) -> Attempt:
+        await may_go_on.wait()
+        return await worker.run_really(order)
+
+    running = asyncio.ensure_future(run_job(job, tmp_path, ScriptedLauncher(job, script)))
+
+    def reports() -> int:
+        return sum("in flight:" in record.message for record in caplog.records)
+
+    while not reports():
+        await asyncio.sleep(0.05)
+        assert not running.done()
+    assert "rollout worker 0: attempt g0" in caplog.text
+    before = reports()
+    os.kill(os.getpid(), signal.SIGUSR1)
+    while reports() == before:
+        await asyncio.sleep(0.01)
+        assert not running.done()
+    may_go_on.set()
+    await running
+    assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
 
 
 async def test_a_cancelled_run_leaves_a_checkpoint(tmp_path: Path):
