@@ -51,10 +51,13 @@ class Core:
         *,
         waiting: Waiting,
         cluster: ClusterConfig,
-        update_timeout_s: float,
+        long_timeout_s: float,
         generation: int,
     ) -> None:
-        """`generation` counts the cores of this process; published weights carry it."""
+        """`long_timeout_s` is the deadline of updates, saves and restores.
+
+        `generation` counts the cores of this process; published weights carry it.
+        """
         self.gate = asyncio.Lock()
         self.lost = asyncio.Event()
         self.reason = ""
@@ -62,7 +65,7 @@ class Core:
         self._replay = replay
         self._learner = learner
         self._cluster = cluster
-        self._update_timeout_s = update_timeout_s
+        self._long_timeout_s = long_timeout_s
         self._generation = generation
         self._unconfirmed: dict[str, float] = {}  # trained groups that replay has not heard of
 
@@ -90,7 +93,8 @@ class Core:
     async def save_replay(self, folder: Path) -> SavedReplay:
         """Write what replay holds."""
         confirmed = dict(self._unconfirmed)
-        saved = await self._call("replay", self._replay.save(folder, confirmed))
+        call = self._replay.save(folder, confirmed)
+        saved = await self._call("replay", call, self._long_timeout_s)
         self._unconfirmed = {}
         return saved
 
@@ -103,7 +107,7 @@ class Core:
     async def update(self, batch: Batch, progress: float) -> Published:
         """Train on `batch`."""
         call = self._learner.update(batch.groups, progress)
-        published = await self._published(call, self._update_timeout_s)
+        published = await self._published(call, self._long_timeout_s)
         # Replay hears of it with the next call; a state saved before that knows it, too.
         self._unconfirmed = dict(published.advantages)
         return published
@@ -112,13 +116,15 @@ class Core:
         self, folder: Path, policy_version: int, previous: Path | None
     ) -> Mapping[str, Any]:
         """Write the learner as of a published version."""
-        return await self._call("learner", self._learner.save(folder, policy_version, previous))
+        call = self._learner.save(folder, policy_version, previous)
+        return await self._call("learner", call, self._long_timeout_s)
 
     async def restore(self, folder: Path) -> tuple[Published, ReplayState]:
         """Continue both from one checkpoint."""
-        state = await self._call("replay", self._replay.restore(folder))
-        published = await self._published(self._learner.restore(folder))
-        return published, state
+        call = self._replay.restore(folder)
+        state = await self._call("replay", call, self._long_timeout_s)
+        restored = self._learner.restore(folder)
+        return await self._published(restored, self._long_timeout_s), state
 
     async def _published(
         self, call: Awaitable[Published], timeout_s: float | None = None

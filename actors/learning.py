@@ -39,6 +39,7 @@ class LearnerWorker:
         self._learner = Learner(network, algo, max_lag=replay.max_lag)
         self._num_done = 0
         self._published: tuple[int, Weights] = (0, {})
+        self._damaged_base: Path | None = None  # what it was restored from, if not all of that
         self._states: tuple[dict[str, Any], ...] = ()  # of the last versions, the newest first
         self._note_published()
 
@@ -54,7 +55,10 @@ class LearnerWorker:
         return self._published[1], report
 
     def save(self, folder: Path, policy_version: int, previous: Path | None) -> dict[str, Any]:
-        """Write the state of `policy_version` into `folder`; the manifest's entries."""
+        """Write the state of `policy_version` into `folder`; the manifest's entries.
+
+        Files of `previous` are shared, unless this learner was restored from it with some missing.
+        """
         states = {state["policy_version"]: state for state in self._states}
         if policy_version not in states:
             raise ValueError(
@@ -68,13 +72,15 @@ class LearnerWorker:
             policy_version=policy_version,
             weights={name: value.detach().cpu().numpy() for name, value in state["policy"].items()},
         )
-        files = save_learner(folder, state, previous)
+        shared = None if previous == self._damaged_base else previous
+        files = save_learner(folder, state, shared)
         return {**manifest, "sha256": {**manifest["sha256"], **files}}
 
     def restore(self, folder: Path) -> tuple[int, Weights]:
         """Continue from what `save` wrote."""
         damaged = frozenset(damaged_files(folder, read_manifest(folder)))
         self._learner.load_state_dict(load_learner(folder, damaged))
+        self._damaged_base = folder if damaged else None
         self._states = ()
         self._note_published()
         return self._published

@@ -199,11 +199,18 @@ class WorkerPool(Generic[H]):
         self._idle.put_nowait(fresh)
 
     async def _started(self, index: int) -> H:
+        """A worker that answers; one that is lost while it starts is started again."""
         timeout_s = self._cluster.start_timeout_s
         try:
-            with self.waiting.on(f"{self.kind} worker {index}", "starts", timeout_s):
-                async with asyncio.timeout(timeout_s):
-                    return await self._start_worker(index)
+            while True:
+                try:
+                    with self.waiting.on(f"{self.kind} worker {index}", "starts", timeout_s):
+                        async with asyncio.timeout(timeout_s):
+                            return await self._start_worker(index)
+                except WorkerLost as loss:
+                    reason = f"{self.kind} worker {index} was lost while it started: {loss}"
+                    logger.warning("restarting: %s", reason)
+                    self._budget.spend(reason)
         except TimeoutError as cause:
             raise RuntimeError(
                 f"expected {self.kind} worker {index} to answer within {timeout_s:g} s "

@@ -43,13 +43,13 @@ class Saver:
         self._config = config
         self._metrics = metrics
         self._describe = describe
-        self._previous: Path | None = None  # made by this very learner, which may share its files
+        self._previous: Path | None = None  # its files may be shared
         self._last_version = 0
         self._last_s = time.monotonic()
 
-    def begin(self, policy_version: int) -> None:
-        """A learner starts at that version: count from here, and share nothing with before."""
-        self._previous = None
+    def begin(self, policy_version: int, checkpoint: Path | None) -> None:
+        """A learner starts at that version, from that checkpoint: count from here."""
+        self._previous = checkpoint
         self._last_version = policy_version
         self._last_s = time.monotonic()
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import importlib.metadata
 import logging
@@ -31,7 +32,7 @@ from actors.show.report import write_report
 from actors.summary import TRAINED, UNTRAINED, success_figures, table, write_summary
 from actors.task_source import TaskSource
 from actors.trace import Trace
-from actors.types import POLICY_AGENT, Launcher, ReplayState
+from actors.types import POLICY_AGENT, Launcher, ReplayState, WorkerLost
 from envs.search_env import make_task_set
 from envs.site import TaskSet
 from envs.types import Split, Task
@@ -123,7 +124,8 @@ class _TrainingRun:
             await self._evaluate(UNTRAINED, POLICY_AGENT, policy_tasks)
             for name in config.baselines:
                 await self._evaluate(name, name, tasks[: config.num_baseline_tasks])
-            await controller.save()
+            with contextlib.suppress(CoreLost):  # training will notice
+                await controller.save()
         else:
             controller = await self._go_on_from(checkpoint, is_new_process=True)
         totals = await self._train(controller)
@@ -147,21 +149,23 @@ class _TrainingRun:
 
         Whatever ends it otherwise, what was reached is saved.
         """
-        num_restores = 0
+        num_losses = 0
         while True:
             try:
+                if num_losses:
+                    controller = await self._go_back()
                 totals = await controller.run()
                 await controller.save()
                 return totals
             except CoreLost as loss:
-                num_restores += 1
-                if num_restores > self._job.train.max_restores:
+                num_losses += 1
+                logger.warning("replay or learner lost: %s", loss)
+                if num_losses > self._job.train.max_restores:
                     raise RuntimeError(
-                        f"replay or learner were lost {num_restores} times (train.max_restores="
+                        f"replay or learner were lost {num_losses} times (train.max_restores="
                         f"{self._job.train.max_restores}), the last time because {loss}"
                     ) from loss
                 self._session.restarts.spend(str(loss))
-                controller = await self._go_back(loss)
             except BaseException:
                 await finish_within(controller.save, _SAVE_TIMEOUT_S)
                 raise
@@ -171,15 +175,18 @@ class _TrainingRun:
         core = await self._start_core()
         published = await core.publish()
         await self._session.rollouts.publish(published)
-        self._saver.begin(published.policy_version)
+        self._saver.begin(published.policy_version, None)
         return self._controller(core, self._pipeline(), replay=None, elapsed_s=0.0)
 
-    async def _go_back(self, loss: CoreLost) -> Controller:
+    async def _go_back(self) -> Controller:
         """The same run as it was at its newest checkpoint."""
         checkpoint = self._store.newest()
         if checkpoint is None:
-            raise RuntimeError(f"{loss}; no checkpoint is whole, so the run cannot go on") from loss
-        logger.warning("going back to %s: %s", checkpoint, loss)
+            raise RuntimeError(
+                f"replay or learner were lost and no checkpoint in {self._folder.checkpoints} is "
+                "whole, so the run cannot go on"
+            )
+        logger.warning("going back to %s", checkpoint)
         return await self._go_on_from(checkpoint, is_new_process=False)
 
     async def _go_on_from(self, checkpoint: Path, *, is_new_process: bool) -> Controller:
@@ -198,20 +205,25 @@ class _TrainingRun:
         row = {"learner/policy_version": published.policy_version, "checkpoint/is_return": 1}
         self._metrics.write("checkpoint", row)
         await self._session.rollouts.publish(published)
-        self._saver.begin(published.policy_version)
+        self._saver.begin(published.policy_version, checkpoint)
         return self._controller(core, pipeline, replay=replay, elapsed_s=state["elapsed_s"])
 
     async def _start_core(self) -> Core:
         """Replay and learner, fresh; closes those before."""
         await self.close()
         launcher = self._session.launcher
-        replay = await launcher.start_replay()
+        try:
+            async with asyncio.timeout(self._job.cluster.start_timeout_s):
+                replay = await launcher.start_replay()
+                learner = await launcher.start_learner()
+        except (WorkerLost, TimeoutError) as loss:
+            raise CoreLost(f"replay or learner did not start: {loss!r}") from loss
         self._core = Core(
             replay,
-            await launcher.start_learner(),
+            learner,
             waiting=self._session.waiting,
             cluster=self._job.cluster,
-            update_timeout_s=self._job.train.update_timeout_s,
+            long_timeout_s=self._job.train.update_timeout_s,
             generation=self._num_cores,
         )
         self._num_cores += 1

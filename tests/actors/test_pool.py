@@ -56,6 +56,8 @@ class Workers:
         number = len(self.started)
         script = self.scripts[min(number, len(self.scripts) - 1)]
         self.started.append(ScriptedReward(number, script))
+        if script == "stillborn":
+            raise WorkerLost(f"reward {number} died while it started")
         return self.started[-1]
 
 
@@ -88,6 +90,18 @@ async def test_a_dead_worker_is_replaced_and_its_episode_scored_by_the_next():
         result = await score(pool)
     assert isinstance(result, Unscored) and result.reason == "scored by 1"
     assert budget.num_restarts == 1
+
+
+async def test_a_worker_that_dies_while_it_starts_is_started_again():
+    workers = Workers("stillborn", "dies", "stillborn", "stillborn", "works")
+    async with open_pool(workers) as (pool, budget):
+        result = await score(pool)
+    assert isinstance(result, Unscored) and result.reason == "scored by 4"
+    assert budget.num_restarts == 4
+    with pytest.raises(ExceptionGroup) as raised:
+        async with open_pool(Workers("stillborn"), max_restarts=3):
+            pass
+    assert raised.group_contains(RuntimeError, match="restarted 4 times.*while it started")
     assert workers.started[0].is_closed
 
 
