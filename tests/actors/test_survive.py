@@ -10,14 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from actors.checkpoints import CheckpointStore
 from actors.config import Mode, TrainJob
-from actors.launch_inprocess import InProcessLauncher, LocalLearner, LocalReplay
+from actors.launch_inprocess import InProcessLauncher, LocalLearner, LocalReplay, LocalRollout
 from actors.run_folder import RunFolder, make_run_folder
 from actors.training import train
-from actors.types import Batch, Published, Ref, WorkerLost
+from actors.types import Attempt, AttemptOrder, Batch, Published, Ref, WorkerLost
 from learner.checkpoint import load_checkpoint, newest_checkpoint
 from tests.actors.jobs import SMALL, rows, run_job, without_evaluation
 from tests.actors.lineage import (
@@ -219,3 +220,47 @@ async def test_a_disk_that_is_full_does_not_end_a_run(
     assert load_checkpoint(newest).policy_version == summary["policy_version"]
     assert not list(folder.checkpoints.glob(".*.partial*"))
     assert len(list(folder.checkpoints.glob("v*"))) == SERIAL.train.keep_checkpoints
+
+
+async def test_used_groups_come_again_and_the_curve_survives_that_too(tmp_path: Path):
+    replay = dataclasses.replace(SERIAL.replay, replayed_groups=1, max_uses=2)
+    job = dataclasses.replace(SERIAL, replay=replay)
+    launcher = InProcessLauncher(job.worker_configs())
+    _, straight = await run_job(job, tmp_path / "straight", launcher)
+    again = [row["learner/replayed_groups"] for row in rows(straight, "update")]
+    assert again[0] == 0
+    assert sum(again) >= 3 and max(again) == 1
+    stopped = await stop_after(job, tmp_path / "stopped", num_updates=4)
+    await go_on(job, stopped)
+    assert curve(stopped) == curve(straight)
+    assert_nothing_lost_nothing_doubled(stopped)
+
+
+async def test_broken_data_is_quarantined_and_never_trained_on(tmp_path: Path):
+    class Rotten(InProcessLauncher):
+        """Now and then a teacher's utilities are no numbers."""
+
+        num_attempts = 0
+
+        async def start_rollout(self, index: int) -> LocalRollout:
+            plain, launcher = await super().start_rollout(index), self
+
+            class Breaking(LocalRollout):
+                async def run_attempt(self, order: AttemptOrder) -> Attempt:
+                    attempt = await super().run_attempt(order)
+                    launcher.num_attempts += 1
+                    if launcher.num_attempts % 5:
+                        return attempt
+                    first, *rest = attempt.trajectory.steps
+                    first = dataclasses.replace(first, utilities=first.utilities * np.nan)
+                    broken = dataclasses.replace(attempt.trajectory, steps=(first, *rest))
+                    return dataclasses.replace(attempt, trajectory=broken)
+
+            return Breaking(plain._worker)
+
+    launcher = Rotten(SERIAL.worker_configs())
+    summary, folder = await run_job(SERIAL, tmp_path, launcher)
+    counts = assert_nothing_lost_nothing_doubled(folder)
+    assert counts["quarantined"] == summary["attempts"]["quarantined"] > 0
+    assert counts["quarantined"] == sum("quarantined" in row for row in rows(folder, "attempt"))
+    assert counts["trained"] > 0
