@@ -136,7 +136,7 @@ class Watch:
     async def strike(self, name: str, blow: signal.Signals) -> None:
         """Hit the victim, and wait until it is gone and training has gone on since.
 
-        A frozen driver is needed by nobody before its browser is replaced, so it may stay till then.
+        A frozen driver is needed by nobody before its browser is replaced, so it may stay.
         """
         await self.until(lambda: self.launcher.victim(name) is not None)
         victim = self.launcher.victim(name)
