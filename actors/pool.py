@@ -151,7 +151,7 @@ class WorkerPool(Generic[H]):
         await asyncio.gather(*(seat.handle.close() for seat in self._seats))
 
     async def _idle_seat(self, what: str) -> _Seat[H]:
-        with self.waiting.on(what, f"waits for an idle {self.kind} worker"):
+        with self.waiting.on(what, f"an idle {self.kind} worker"):
             while True:
                 seat = await self._idle.get()
                 if not seat.lost.is_set():  # else it was written off while it was idle

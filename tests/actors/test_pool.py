@@ -137,6 +137,63 @@ async def test_other_callers_go_on_while_a_worker_is_replaced():
     assert all(isinstance(r, Unscored) and r.reason.startswith("scored by") for r in results)
 
 
+async def test_a_worker_that_is_lost_while_it_is_idle_is_not_handed_out():
+    workers = Workers("deaf", "works")
+    async with open_pool(workers) as (pool, budget):
+        watch = asyncio.ensure_future(pool.watch())
+        while len(workers.started) < 2:
+            await asyncio.sleep(0.01)
+        watch.cancel()
+        result = await pool.call(lambda worker: worker.score("a"), what="score", timeout_s=5.0)
+    assert isinstance(result, Unscored) and result.reason == "scored by 1"
+    assert budget.num_restarts == 1
+
+
+async def test_who_waits_for_a_worker_is_known_by_name_and_for_what():
+    async with open_pool(Workers("hangs", "works")) as (pool, _):
+        first = asyncio.ensure_future(
+            pool.call(lambda worker: worker.score("a"), what="score of a", timeout_s=0.2)
+        )
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(
+            pool.call(lambda worker: worker.score("b"), what="score of b", timeout_s=5.0)
+        )
+        await asyncio.sleep(0)
+        assert pool.waiting.waits() == {"score of b": "an idle reward worker"}
+        assert "reward worker 0: score of a, for 0 s, deadline in 0 s" in pool.waiting.report()
+        with pytest.raises(WorkerLost, match=r"reward worker 0 took longer than 0\.2 s"):
+            await first
+        await second
+        assert pool.waiting.waits() == {}
+
+
+async def test_closing_does_not_wait_for_a_worker_that_is_still_coming_up():
+    workers = Workers("dies", "works")
+    slow = asyncio.Event()
+
+    async def start(index: int) -> ScriptedReward:
+        if workers.started:
+            await slow.wait()
+        return await workers.start(index)
+
+    async with asyncio.TaskGroup() as tasks:
+        pool: WorkerPool[ScriptedReward] = WorkerPool(
+            "reward",
+            start,
+            size=1,
+            cluster=dataclasses.replace(CLUSTER, start_timeout_s=60.0),
+            budget=RestartBudget(5),
+            waiting=Waiting(),
+            spawn=tasks.create_task,
+        )
+        await pool.start()
+        with pytest.raises(WorkerLost):
+            await pool.call(lambda worker: worker.score("a"), what="score", timeout_s=5.0)
+        await asyncio.sleep(0.01)
+        await pool.close()  # else the group would wait for a minute
+    assert not slow.is_set()
+
+
 async def test_too_many_restarts_end_the_run_with_the_reason():
     with pytest.raises(ExceptionGroup) as raised:
         async with open_pool(Workers("dies"), max_restarts=2) as (pool, _):
