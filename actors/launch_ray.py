@@ -38,7 +38,7 @@ from actors.types import (
     WorkerLost,
 )
 from agent.types import Trajectory
-from envs.browser.profile import sweep_dead_profiles
+from envs.browser.profile import sweep_profiles_of
 from envs.types import Episode, Scored, Unscored
 from learner.types import Group
 
@@ -47,6 +47,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _Numbers = tuple[int, Mapping[str, float], Mapping[str, float]]  # version, metrics, advantages
 _BYTES_PER_MB = 1_000_000
+_SWEEP_TIMEOUT_S = 2.0  # for killed actors to be gone, so that their profiles can be removed
 _remote: Any = ray.remote  # its stubs do not know concurrency groups
 _GROUPS = {"work": 2, "control": 1}
 _CORE_GROUPS = {"work": 1, "disk": 1, "control": 1}  # of replay and learner; one call at a time
@@ -197,6 +198,7 @@ class RayLauncher:
 
     def __init__(self, configs: WorkerConfigs) -> None:
         self._configs = configs
+        self._rollout_pids: set[int] = set()
         self._needs = {need.kind: need for need in needs_of(configs.cluster, configs.rollout)}
 
     async def start(self) -> None:
@@ -233,7 +235,7 @@ class RayLauncher:
         cluster = self._configs.cluster
         actor = self._start(_RolloutActor, "rollout")
         handle = RayRollout(actor, f"rollout {index}", cluster.close_timeout_s)
-        await handle.health()
+        self._rollout_pids.add((await handle.health()).pid)
         return handle
 
     async def start_reward(self, index: int) -> RayReward:
@@ -258,7 +260,7 @@ class RayLauncher:
     async def stop(self) -> None:
         """Leave Ray; a local cluster ends with it."""
         ray.shutdown()
-        sweep_dead_profiles()  # of actors that had to be killed
+        await asyncio.to_thread(sweep_profiles_of, self._rollout_pids, _SWEEP_TIMEOUT_S)
 
     def _start(self, actor_class: Any, kind: str) -> Any:
         booked = actor_options(self._needs[kind])

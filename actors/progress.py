@@ -110,6 +110,7 @@ class Progress:
             "learner/lag_max": float(self.lag_max),
             "rollout/idle": self.rollout_idle,
             "system/restarts": float(self.restarts),
+            "system/alarms": float(len(self.alarms)),
             "system/memory_gb": self.memory_gb,
             "system/queue_mb": self.queue_bytes / _BYTES_PER_MB,
         }

@@ -11,6 +11,8 @@ import contextlib
 import os
 import shutil
 import tempfile
+import time
+from collections.abc import Collection
 from pathlib import Path
 
 import psutil
@@ -19,6 +21,7 @@ _ROOT_NAME = "foragerl-browsers"
 _PROFILE_FLAG = "--user-data-dir="
 DRIVER_ARGUMENT = "run-driver"  # of Playwright's node
 _KILL_TIMEOUT_S = 2.0
+_POLL_S = 0.05
 
 
 def profiles_root() -> Path:
@@ -83,6 +86,17 @@ def sweep_dead_profiles() -> list[Path]:
     return swept
 
 
+def sweep_profiles_of(pids: Collection[int], timeout_s: float) -> list[Path]:
+    """Sweep once processes that have just been killed are gone, or after `timeout_s`."""
+    root, until_s = profiles_root(), time.monotonic() + timeout_s
+    while time.monotonic() < until_s and any(
+        folder.name.partition("-")[0] in map(str, pids) and _owner_is_alive(folder.name)
+        for folder in (root.iterdir() if root.is_dir() else ())
+    ):
+        time.sleep(_POLL_S)
+    return sweep_dead_profiles()
+
+
 def _owner_name(process: psutil.Process) -> str:
     """Pids are used again; with the start time (centiseconds) the name is unique."""
     return f"{process.pid}-{round(process.create_time() * 100)}"
@@ -93,6 +107,8 @@ def _owner_is_alive(name: str) -> bool:
     if not pid.isdigit():
         return True  # not one of ours
     try:
-        return _owner_name(psutil.Process(int(pid))) == name
+        owner = psutil.Process(int(pid))
+        # A zombie is gone: its parent only has to notice.
+        return _owner_name(owner) == name and owner.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False

@@ -7,6 +7,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import psutil
@@ -130,6 +131,25 @@ def test_a_frozen_browser_whose_process_is_gone_is_ended_by_the_sweep(tmp_path, 
         for process in (frozen, stranger):
             process.kill()
             process.wait()
+
+
+def test_profiles_of_a_process_that_is_about_to_die_are_swept_once_it_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(profile.tempfile, "tempdir", str(tmp_path))
+    script = "from envs.browser.profile import make_profile; make_profile(); print(); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={"TMPDIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as owner:
+        assert owner.stdout is not None
+        owner.stdout.readline()
+        assert profile.sweep_profiles_of([owner.pid], timeout_s=0.1) == []
+        ending = threading.Timer(0.2, owner.kill)  # nobody reaps it yet: it stays as a zombie
+        ending.start()
+        [swept] = profile.sweep_profiles_of([owner.pid], timeout_s=30.0)
+        assert swept.name.startswith(f"{owner.pid}-")
+        ending.join()
 
 
 async def test_a_browser_that_freezes_while_it_comes_up_leaves_neither_process_nor_folder(tmp_path):
