@@ -228,6 +228,8 @@ def report_of(order: AttemptOrder) -> AttemptReport:
         detail="",
         num_steps=3,
         num_bytes=10,
+        layer_weights=order.task.layer_weights,
+        fingerprint=order.trajectory_id,
         wall_s=1.0,
         act_s=0.5,
         env_s=0.5,
