@@ -13,13 +13,15 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from envs.actions import WAIT_CHOICES_MS, Action
 from envs.config import DriverKind, EnvConfig, ScreenshotMode
 from envs.driver import Effect, InfraError, PageDriver
 from envs.observe import EpisodeMemory, observe, page_key
 from envs.registry import TASK_SETS, resolve
 from envs.site import TaskSet
-from envs.types import Note, Observation, Query, StepEvidence, StopReason, Task
+from envs.types import Note, Observation, Query, Role, StepEvidence, StopReason, Task
 
 SCROLL_UP_PX = -200
 SCROLL_DOWN_PX = 400
@@ -218,9 +220,10 @@ class SearchEnv:
         """A filled field counts as a query once the page was left by Enter or a button."""
         if not effect.navigated or action.type not in ("press_enter", "click"):
             return
-        values = [value for value in before.elements.value if value]
         if action.type == "click" and before.elements.href[action.element]:
             return
+        rows = np.flatnonzero(before.elements.role == Role.TEXTBOX)
+        values = [before.elements.value[row] for row in rows if before.elements.value[row]]
         if values:
             memory.queries.append(Query(text=values[0], step=memory.step))
 

@@ -30,7 +30,9 @@ def serve_for_person(
 
 
 def serve_site(site: Site, port: int) -> None:
-    """Serve a site on 127.0.0.1 until interrupted."""
+    """Serve a site on 127.0.0.1 until interrupted; `ValueError` for a port that is none."""
+    if not 1 <= port <= 65535:  # 0 would be any, and the pages' links need to know it
+        raise ValueError(f"port: expected 1..65535, got {port}")
     app = person_app(site, port)
     web.run_app(app, host="127.0.0.1", port=port, print=lambda _: _announce(port))
 

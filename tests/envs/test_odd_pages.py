@@ -95,3 +95,20 @@ async def test_a_page_of_thousands_of_elements_is_cut_at_the_cap():
     seen = await env.reset(env.task_set.task(Split.TRAIN, 0))
     cap = EnvConfig().max_elements
     assert seen.elements.text == tuple(f"number {i}" for i in range(cap))
+
+
+async def test_what_a_select_box_shows_is_no_query():
+    env = env_on(
+        "<form action='/find'><select name='y'><option>2019</option><option>2020</option></select>"
+        "<input name='q'><button>Go</button></form>"
+    )
+    await env.start()
+    seen = await env.reset(env.task_set.task(Split.TRAIN, 0))
+    box = seen.elements.role.tolist().index(Role.SELECT)
+    seen = (await env.step(Action(type="select_option", element=box, option=1))).observation
+    assert seen.elements.value[box] == "2020"
+    field = seen.elements.role.tolist().index(Role.TEXTBOX)
+    seen = (await env.step(Action(type="type", element=field, span=0))).observation
+    typed = seen.elements.value[field]
+    seen = (await env.step(Action(type="press_enter"))).observation
+    assert [query.text for query in seen.queries] == [typed]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A person's browser gets the same pages under names that it can resolve."""
 
+import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from envs.types import Split
 from envs.web.hazards import NO_HAZARDS
-from envs.web.serve import person_app, start_url
+from envs.web.serve import person_app, serve_for_person, start_url
 from envs.web.web_site import EmbeddedSite
 from envs.web.world import build_world
 
@@ -27,3 +28,9 @@ async def test_pages_are_served_by_host_name_with_addresses_rewritten() -> None:
         assert missing.status == 404
         elsewhere = await client.get("/", allow_redirects=False)
         assert elsewhere.headers["Location"] == start_url(PORT)
+
+
+@pytest.mark.parametrize("port", [-1, 0, 65536])
+def test_a_port_that_is_none_is_refused(port: int) -> None:
+    with pytest.raises(ValueError, match=f"^port: expected 1..65535, got {port}"):
+        serve_for_person(9001, Split.TEST, port)
