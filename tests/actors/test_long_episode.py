@@ -60,8 +60,8 @@ async def test_a_wanderer_of_200_steps_goes_through_reward_replay_and_a_learner_
         await rollout.close()
 
     assert state.num_ready == 1
-    groups, group_ids, state = replay.take(1, policy_version=0)
-    assert (group_ids, state.num_bytes) == (("g0",), 0)
+    groups, group_ids, state = replay.take(1, policy_version=0, confirmed={})
+    assert (group_ids, state.num_ready) == (("g0",), 0)
     _, before = learner.publish()
     version, after, metrics = learner.update(groups, progress=0.0)
     assert version == 1
