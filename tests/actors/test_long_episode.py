@@ -63,8 +63,8 @@ async def test_a_wanderer_of_200_steps_goes_through_reward_replay_and_a_learner_
     groups, group_ids, state = replay.take(1, policy_version=0, confirmed={})
     assert (group_ids, state.num_ready) == (("g0",), 0)
     _, before = learner.publish()
-    version, after, metrics = learner.update(groups, progress=0.0)
-    assert version == 1
-    assert metrics["learner/steps"] == sum(lengths)
+    after, report = learner.update(groups, progress=0.0)
+    assert report.policy_version == 1
+    assert report.metrics["learner/steps"] == sum(lengths)
     assert all(np.isfinite(value).all() for value in after.values())
     assert any((after[name] != before[name]).any() for name in after)
