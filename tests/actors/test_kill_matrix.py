@@ -3,8 +3,8 @@
 
 Victims: rollout actor, its browser, its Playwright driver, reward actor, replay actor, learner
 actor; SIGKILL and SIGSTOP each. The short form hits the first four one after the other in one run
-with real browsers (a killed actor and a killed browser are in `test_ray`, lost replay and learner in
-`test_survive`). The long form gives each pair a run of its own.
+with real browsers (a killed actor and a killed browser are in `test_ray`, lost replay and learner
+in `test_survive`). The long form gives each pair a run of its own.
 """
 
 from __future__ import annotations
