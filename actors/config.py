@@ -8,7 +8,9 @@ import os
 from dataclasses import dataclass, field
 
 from agent.config import PolicyConfig
+from agent.registry import AGENTS
 from envs.config import EnvConfig
+from envs.registry import check_name
 from learner.config import LearnerConfig, ReplayConfig
 from reward_server.config import RewardConfig
 
@@ -83,6 +85,8 @@ class EvaluationConfig:
     def __post_init__(self) -> None:
         _at_least("evaluation", self, 0, "num_tasks", "num_baseline_tasks", "temperature")
         _at_least("evaluation", self, 1, "max_tries")
+        for name in self.baselines:
+            check_name(name, AGENTS, what="evaluation.baselines")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -215,6 +215,6 @@ def _not_begun(order: AttemptOrder, error: InfraError, wall_s: float) -> Outcome
         stop=error.stop,
     )
     attempt = EpisodeAttempt(
-        episode=episode, trajectory=trajectory, act_s=0.0, env_s=wall_s, infra_detail=str(error)
+        episode=episode, trajectory=trajectory, act_s=0.0, env_s=wall_s, infra_detail=error.detail
     )
     return episode, trajectory, _report(attempt, wall_s)

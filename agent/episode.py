@@ -91,7 +91,7 @@ async def run_episode(
         stop = await _run(env, agent, task, seed, teacher, before_step, watcher, log)
     except InfraError as error:
         _LOG.warning("attempt %s ended by the world: %s", trajectory_id, error)
-        stop, detail = error.stop, str(error)
+        stop, detail = error.stop, error.detail
     return Attempt(
         episode=Episode(
             trajectory_id=trajectory_id,

@@ -21,6 +21,7 @@ class InfraError(RuntimeError):
     def __init__(self, stop: StopReason, detail: str) -> None:
         super().__init__(f"{stop.value}: {detail}")
         self.stop = stop
+        self.detail = detail
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

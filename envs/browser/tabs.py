@@ -13,6 +13,8 @@ from envs.actions import MAX_TABS
 from envs.browser.cdp import CdpConnection, CdpError, Params
 from envs.browser.tab import Tab
 from envs.config import BrowserConfig
+from envs.driver import InfraError
+from envs.types import StopReason
 
 _LOG = logging.getLogger(__name__)
 
@@ -66,7 +68,7 @@ class TabStrip:
         await self.open_blank()
 
     async def open_blank(self) -> Tab:
-        """A new tab in front."""
+        """A new tab in front; raises `InfraError` when it does not stay."""
         # A full-screen window has no tab strip to draw: an eighth less processor time per step.
         params = {
             "url": "about:blank",
@@ -76,7 +78,9 @@ class TabStrip:
         }
         target = (await self._connection.call("Target.createTarget", params))["targetId"]
         await self.started()
-        tab = self._by_target[target]
+        tab = self._by_target.get(target)
+        if tab is None:
+            raise InfraError(StopReason.INFRA_BROWSER, "a new tab was gone before it was ready")
         self.active_index = self.tabs.index(tab)
         return tab
 

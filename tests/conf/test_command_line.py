@@ -84,6 +84,7 @@ def test_a_value_out_of_range_names_its_key(argument: str):
         ("env.task_set=embeded", "did you mean 'embedded'"),
         ("policy.name=foragr", "did you mean 'forager'"),
         ("reward.nav=[evidence_vist]", "did you mean 'evidence_visit'"),
+        ("evaluation.baselines=[orcale]", "did you mean 'oracle'"),
         ("policy.name=nowhere.at_all:Family", "with a module on Python's path"),
         ("env.task_set='envs.config:'", "with a module on Python's path"),
     ],
