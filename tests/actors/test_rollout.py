@@ -35,7 +35,8 @@ def make_order(*, seed: int = 0, agent: str = POLICY_AGENT, index: int = 0) -> A
 
 def offer(worker: RolloutWorker, version: int) -> None:
     network = build_policy(POLICY, seed=version)
-    worker.offer_weights(version, {k: v.numpy() for k, v in network.state_dict().items()})
+    weights = {k: v.numpy() for k, v in network.state_dict().items()}
+    worker.offer_weights(version, weights, generation=0)
 
 
 @pytest.fixture
