@@ -88,7 +88,7 @@ class CheckpointStore:
         """
         self._discard_leftovers()
         for folder in sorted(self._folders(), key=self._serial, reverse=True):
-            reason = _damage(folder)
+            reason = damage(folder)
             if reason is None:
                 self._point_to(folder)
                 return folder
@@ -150,7 +150,7 @@ def read_pipeline(folder: Path) -> dict[str, Any]:
     return state
 
 
-def _damage(folder: Path) -> str | None:
+def damage(folder: Path) -> str | None:
     """Why a run cannot go on from `folder`."""
     try:
         manifest = read_manifest(folder)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from actors.checkpoints import CheckpointStore, read_pipeline
+from actors.checkpoints import CheckpointStore, damage, read_pipeline
 from actors.config import TrainJob
 from actors.run_folder import LATEST, RunFolder, link_latest, make_run_folder
 from learner.checkpoint import MANIFEST
@@ -57,6 +57,12 @@ def start_run(job: TrainJob) -> RunStart:
         return _new(job)
     path = Path(job.resume)
     if (path / MANIFEST).is_file():
+        reason = damage(path)
+        if reason is not None:
+            raise ValueError(
+                f"resume: expected a checkpoint that is whole, got {path}: {reason}; use another "
+                "checkpoint, or the run's folder for the newest one that is whole"
+            )
         check_settings(job, read_pipeline(path), fixed_only=True)
         return _new(job, checkpoint=path.resolve())
     lock = _lock(path) if path.is_dir() else None

@@ -103,6 +103,16 @@ def test_one_checkpoint_goes_on_in_a_folder_of_its_own(tmp_path: Path) -> None:
     assert name == "v000001"
 
 
+def test_a_damaged_checkpoint_that_is_named_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = interrupted(tmp_path, 1)
+    checkpoint = path / "checkpoints" / "v000001"
+    weights = checkpoint / "weights.npz"
+    weights.write_bytes(weights.read_bytes()[:-7] + b"damaged")
+    with pytest.raises(ValueError, match="use another checkpoint"):
+        start_run(job_in(tmp_path, str(checkpoint)))
+    assert checkpoint.is_dir()
+
+
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     empty = interrupted(tmp_path)
     for path, message in ((tmp_path / "nowhere", "never, auto, or"), (empty, "that is whole")):
