@@ -46,7 +46,7 @@ def gif(scenes: Sequence[Scene], moves: Sequence[Move], frames: Sequence[bytes])
             durations_ms.append(FRAME_MS)
     if not pictures:
         return b""
-    durations_ms[-1] = LAST_FRAME_MS
+    durations_ms[-1] += LAST_FRAME_MS - FRAME_MS
     few = [p.quantize(_GIF_COLOURS, dither=Image.Dither.NONE) for p in pictures]
     written = io.BytesIO()
     few[0].save(
