@@ -67,7 +67,7 @@ def test_a_stopped_job_saves_and_exits_within_the_time_it_is_given(head: Head, t
         "--no-wait",
         "--submission-id=test-run",
         f"--working-dir={ROOT}",
-        f"--runtime-env={ROOT / 'deploy' / 'runtime-env.yaml'}",
+        f"--runtime-env={ROOT / 'deploy' / 'job-runtime.yaml'}",
         "--",
         "python",
         "train.py",
