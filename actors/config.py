@@ -214,6 +214,7 @@ class WorkerConfigs:
     replay: ReplayConfig
     cluster: ClusterConfig
     rollout: RolloutConfig
+    takes_in_order: bool = False  # see `TrainJob.takes_in_order`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,6 +254,13 @@ class TrainJob:
         """Whether an attempt ends with the weights that it began with."""
         return self.mode is not Mode.ASYNC
 
+    def takes_in_order(self) -> bool:
+        """Whether a batch is made of the oldest groups, waited for, rather than of any ready ones.
+
+        Only then is the lag at most the window. `sync` has but one batch's groups open at a time.
+        """
+        return self.mode is Mode.ONE_STEP
+
     def worker_configs(self) -> WorkerConfigs:
         """The part that workers are made from."""
         return WorkerConfigs(
@@ -263,6 +271,7 @@ class TrainJob:
             replay=self.replay,
             cluster=self.cluster,
             rollout=self.rollout,
+            takes_in_order=self.takes_in_order(),
         )
 
 

@@ -47,7 +47,7 @@ from envs.types import Unscored
 
 logger = logging.getLogger(__name__)
 
-_EMPTY_REPLAY = ReplayState(num_ready=0, num_open=0, num_bytes=0, dropped={})
+_EMPTY_REPLAY = ReplayState(ready=(), num_open=0, num_bytes=0, dropped={})
 
 
 class Controller:
@@ -253,13 +253,20 @@ class Controller:
     async def _groups_or_end(self) -> bool:
         """Wait for a batch; whether there is one. Saves when that is due meanwhile."""
         wanted, core = self._configs.groups_per_update, self._parts.core
-        while self._replay_state.num_ready < wanted and not self._rollouts_over:
+        while not self._has_batch(wanted) and not self._rollouts_over:
             self._groups_changed.clear()
             due_in_s = self._parts.saver.due_in_s(self._parts.pipeline.totals.policy_version)
             with self._parts.waiting.on("learner", f"{wanted} ready groups"):
                 await _until(self._groups_changed, max(0.01, due_in_s))
             await self._save_if_due()
-        return self._replay_state.num_ready > 0 and not core.lost.is_set()
+        return bool(self._replay_state.ready) and not core.lost.is_set()
+
+    def _has_batch(self, wanted: int) -> bool:
+        ready = self._replay_state.ready
+        if not self._configs.takes_in_order:
+            return len(ready) >= wanted
+        oldest = self._parts.pipeline.oldest_groups(wanted)
+        return len(oldest) == wanted and set(oldest) <= set(ready)
 
     async def _save_if_due(self) -> None:
         if self._parts.saver.due_in_s(self._parts.pipeline.totals.policy_version) == 0.0:

@@ -11,7 +11,7 @@ from typing import Any
 
 from actors.config import WorkerConfigs
 from actors.learning import LearnerWorker
-from actors.replay import ReplayWorker
+from actors.replay import ReplayWorker, replay_worker
 from actors.rewards import RewardWorker
 from actors.rollout import RolloutWorker
 from actors.types import (
@@ -52,10 +52,7 @@ class InProcessLauncher:
 
     async def start_replay(self) -> LocalReplay:
         """The replay worker."""
-        algo = self._configs.algo
-        return LocalReplay(
-            ReplayWorker(replay=self._configs.replay, group_size=algo.group_size, seed=algo.seed)
-        )
+        return LocalReplay(replay_worker(self._configs))
 
     async def start_learner(self) -> LocalLearner:
         """The learner worker."""

@@ -109,11 +109,9 @@ class _ReplayActor:
     """A `ReplayWorker` in its own process; no torch there."""
 
     def __init__(self, configs: WorkerConfigs) -> None:
-        from actors.replay import ReplayWorker
+        from actors.replay import replay_worker
 
-        self._worker = ReplayWorker(
-            replay=configs.replay, group_size=configs.algo.group_size, seed=configs.algo.seed
-        )
+        self._worker = replay_worker(configs)
 
     @ray.method(concurrency_group="work")
     async def add_member(self, trajectory: Trajectory, score: Scored) -> ReplayState:

@@ -40,6 +40,7 @@ class TrainConfigs:
     logger: LoggerConfig
     alarms: AlarmConfig
     groups_per_update: int
+    takes_in_order: bool  # see `actors.config.TrainJob.takes_in_order`
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

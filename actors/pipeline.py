@@ -106,6 +106,10 @@ class Pipeline:
         """Groups by state; `RuntimeError` when one is missing."""
         return self._source.counts()
 
+    def oldest_groups(self, count: int) -> tuple[str, ...]:
+        """Ids of the `count` groups that were opened first among those not yet trained on."""
+        return self._source.oldest(count)
+
     # --- State -----------------------------------------------------------------------------------
 
     def capture(self, held: Mapping[str, Iterable[str]], ended: Mapping[str, str]) -> dict:

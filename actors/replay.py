@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from actors.config import WorkerConfigs
 from actors.types import ReplayState, SavedReplay, WorkerHealth
 from agent.types import ModelInputs, StepRecord, Trajectory
 from envs.actions import ActionMask
@@ -34,11 +35,24 @@ _RECORDS = (
 _MAX_ENDED = 1000  # far more than can end between a lost answer and the next save
 
 
+def replay_worker(configs: WorkerConfigs) -> ReplayWorker:
+    """The worker as configured."""
+    return ReplayWorker(
+        replay=configs.replay,
+        group_size=configs.algo.group_size,
+        seed=configs.algo.seed,
+        takes_in_order=configs.takes_in_order,
+    )
+
+
 class ReplayWorker:
     """Opens a group when the first of its members arrives, and says how groups ended."""
 
-    def __init__(self, *, replay: ReplayConfig, group_size: int, seed: int) -> None:
+    def __init__(
+        self, *, replay: ReplayConfig, group_size: int, seed: int, takes_in_order: bool = False
+    ) -> None:
         self._replay = GroupReplay(replay)
+        self._takes_in_order = takes_in_order
         self._group_size = group_size
         self._rng = np.random.default_rng(seed)
         self._ended: dict[str, str] = {}  # the last groups that ended here, oldest first
@@ -73,7 +87,11 @@ class ReplayWorker:
         self._replay.confirm(confirmed)
         self._replay.expire(policy_version)
         count = min(max_groups, self._replay.ready())
-        groups = self._replay.take(count, policy_version, self._rng) if count else ()
+        groups: tuple[Group, ...] = ()
+        if count:
+            groups = self._replay.take(
+                count, policy_version, self._rng, in_order=self._takes_in_order
+            )
         group_ids = tuple(group.group_id for group in groups if not group.is_replayed)
         return groups, group_ids, self._state()
 
@@ -106,7 +124,7 @@ class ReplayWorker:
         self._ended = dict([*self._ended.items(), *dropped.items()][-_MAX_ENDED:])
         counts = self._replay.counts()
         return ReplayState(
-            num_ready=counts["ready"],
+            ready=self._replay.ready_ids(),
             num_open=counts["open"],
             num_bytes=self._replay.num_bytes,
             dropped=dropped,

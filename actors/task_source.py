@@ -163,6 +163,11 @@ class TaskSource:
         """Whether the group has a slot."""
         return group_id in self._groups
 
+    def oldest(self, count: int) -> tuple[str, ...]:
+        """Ids of the first `count` groups that hold a slot, as they were opened."""
+        numbered = sorted((g.number, g.group_id) for g in self._groups.values())
+        return tuple(group_id for _, group_id in numbered[:count])
+
     def settled_members(self) -> list[tuple[str, str, str]]:
         """(group, task, last attempt) of each member of an open group that is not to come again."""
         waiting = set(self._queue) | set(self._members.values())

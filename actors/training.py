@@ -264,6 +264,7 @@ class _TrainingRun:
                 logger=job.logger,
                 alarms=job.alarms,
                 groups_per_update=job.algo.groups_per_update,
+                takes_in_order=job.takes_in_order(),
             ),
             replay=replay,
             elapsed_s=elapsed_s,

@@ -92,7 +92,7 @@ class WorkerHealth:
 class ReplayState:
     """What replay holds; replay worker -> controller."""
 
-    num_ready: int  # groups that the learner may take
+    ready: tuple[str, ...]  # ids of the groups that the learner may take, oldest first
     num_open: int  # groups that wait for members
     num_bytes: int
     dropped: Mapping[str, str]  # groups that ended here since the last answer -> how; see

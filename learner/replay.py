@@ -186,11 +186,20 @@ class GroupReplay:
             self._retire(name)
         return len(expired)
 
+    def ready_ids(self) -> tuple[str, ...]:
+        """Ids of the groups that wait for the learner, as they were opened."""
+        return tuple(sorted(self._ready, key=_by_age))
+
     def take(
-        self, num_groups: int, policy_version: int, rng: np.random.Generator
+        self,
+        num_groups: int,
+        policy_version: int,
+        rng: np.random.Generator,
+        *,
+        in_order: bool = False,
     ) -> tuple[Group, ...]:
-        """Hand out `num_groups` ready groups, drawn uniformly, all of them or none; then replayed
-        ones, never more than fresh ones.
+        """Hand out `num_groups` ready groups, all of them or none; then replayed ones, never more
+        than fresh ones. The fresh ones are drawn uniformly, or are the oldest if `in_order`.
 
         Expires by `policy_version`, the learner's present version, first. What is drawn and its
         order depend on which groups are ready, not on the order in which they became so.
@@ -199,12 +208,15 @@ class GroupReplay:
         if len(self._ready) < num_groups:
             return ()
         replayed = self._draw_used(num_groups, policy_version, rng)
-        names = sorted(self._ready, key=_by_age)
-        picks = sorted(rng.choice(len(names), size=num_groups, replace=False).tolist())
-        for pick in picks:
-            self._taken[names[pick]] = self._ready.pop(names[pick])
+        names = list(self.ready_ids())
+        if not in_order:
+            picks = sorted(rng.choice(len(names), size=num_groups, replace=False).tolist())
+            names = [names[pick] for pick in picks]
+        taken = names[:num_groups]
+        for name in taken:
+            self._taken[name] = self._ready.pop(name)
             self._counts["taken"] += 1
-        return (*(self._taken[names[pick]].group for pick in picks), *replayed)
+        return (*(self._taken[name].group for name in taken), *replayed)
 
     def confirm(self, advantages: Mapping[str, float]) -> None:
         """Weights trained on these groups are out: group id -> mean absolute advantage.

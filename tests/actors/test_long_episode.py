@@ -59,9 +59,9 @@ async def test_a_wanderer_of_200_steps_goes_through_reward_replay_and_a_learner_
     finally:
         await rollout.close()
 
-    assert state.num_ready == 1
+    assert state.ready == ("g0",)
     groups, group_ids, state = replay.take(1, policy_version=0, confirmed={})
-    assert (group_ids, state.num_ready) == (("g0",), 0)
+    assert (group_ids, state.ready) == (("g0",), ())
     _, before = learner.publish()
     after, report = learner.update(groups, progress=0.0)
     assert report.policy_version == 1

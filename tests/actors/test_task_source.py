@@ -142,3 +142,46 @@ def test_random_traffic_never_breaks_the_window_nor_loses_a_member(seed: int):
         assert counts.in_flight == len(in_flight)
     assert len(published) > 5 * GROUPS_PER_UPDATE
     assert counts.published == len(published)
+
+
+def largest_lag(seed: int, *, in_order: bool) -> int:
+    """Of 40 updates with a window of 1, over attempts that take very different times."""
+    rng = np.random.default_rng(seed)
+    source = make_source(window=1)
+    version, lag = 0, 0
+    running: list[tuple[str, str, int]] = []  # attempt, group, version that it began with
+    began: dict[str, list[int]] = {}  # versions of the attempts of each group that have ended
+    while version < 40:
+        while len(running) < 4 and (order := source.next_order()) is not None:
+            running.append((order.trajectory_id, order.group_id, version))
+        if running:
+            # The first to have begun often takes long.
+            pick = 0 if rng.random() < 0.2 else int(rng.integers(len(running)))
+            trajectory_id, group_id, first = running.pop(pick)
+            source.member_done(trajectory_id)
+            began.setdefault(group_id, []).append(first)
+        ready = [name for name, ended in began.items() if len(ended) == GROUP_SIZE]
+        oldest = source.oldest(GROUPS_PER_UPDATE)
+        batch = (oldest if set(oldest) <= set(ready) else ()) if in_order else ready
+        if len(batch) >= GROUPS_PER_UPDATE:
+            batch = batch[:GROUPS_PER_UPDATE]
+            lag = max(lag, *(version - v for name in batch for v in began.pop(name)))
+            version += 1
+            source.batch_published(batch)
+    return lag
+
+
+def test_batches_in_order_keep_the_lag_within_the_window_and_others_do_not():
+    assert [largest_lag(seed, in_order=True) for seed in range(8)] == [1] * 8
+    assert max(largest_lag(seed, in_order=False) for seed in range(8)) > 1
+
+
+def test_the_oldest_groups_are_those_opened_first_of_those_that_hold_a_slot():
+    source = make_source(window=1)
+    for order in take_all(source):
+        source.member_done(order.trajectory_id)
+    source.batch_published(["g1"])
+    source.group_dropped("g2")
+    take_all(source)  # opens g8 and g9
+    assert source.oldest(3) == ("g0", "g3", "g4")
+    assert source.oldest(99)[-2:] == ("g8", "g9")

@@ -197,7 +197,7 @@ async def test_a_run_in_which_nothing_moves_says_who_waits_for_what(tmp_path: Pa
         r"train\.stall_timeout_s",
         r"rollout worker 0: attempt g0\.m\d\.t0, for \d+ s, deadline in \d+ s",
         r"learner: 2 ready groups, for \d+ s, no deadline",
-        r"replay: ReplayState\(num_ready=0",
+        r"replay: ReplayState\(ready=\(\)",
         r"rollout worker 1: answered \d+ s ago; pid \d+, 0 done",
     ):
         assert raised.group_contains(RuntimeError, match=line), line

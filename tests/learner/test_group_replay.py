@@ -127,6 +127,21 @@ def test_late_and_repeated_arrivals_are_counted_and_change_nothing() -> None:
     assert len(group.members) == 2
 
 
+def test_in_order_the_oldest_ready_groups_are_taken_and_nothing_is_drawn() -> None:
+    replay = GroupReplay(ReplayConfig())
+    for number in (10, 9, 2, 1):
+        name = f"g{number}"
+        replay.open(name, "task", 1)
+        replay.add_trajectory(_trajectory(name, 0))
+        replay.add_score(name, _score(name, 0))
+    assert replay.ready_ids() == ("g1", "g2", "g9", "g10")
+    rng = _rng()
+    taken = replay.take(3, 0, rng, in_order=True)
+    assert [group.group_id for group in taken] == ["g1", "g2", "g9"]
+    assert rng.random() == _rng().random(), "the draws of another mode are left alone"
+    assert replay.ready_ids() == ("g10",)
+
+
 def test_only_groups_whose_every_step_is_too_old_expire() -> None:
     replay = GroupReplay(ReplayConfig(max_lag=2))
     _fill(replay, "old", versions=(0, 1))
