@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 Z95 = 1.959963984540054  # 97.5 % point of the standard normal distribution
+_MIN_VARIED = 10  # the usual bound of a normal approximation to a binomial
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,15 +44,25 @@ def wilson(num_right: int, num_tasks: int) -> Rate:
 
 
 def paired_gain_ci95(before: Sequence[bool], after: Sequence[bool]) -> tuple[float, float]:
-    """95 % interval of mean(after - before) over the same tasks, normal approximation.
+    """95 % interval of mean(after - before) over the same tasks; within [-1, 1], never of no width.
 
-    `mean +- z * sd / sqrt(n)` with the sample standard deviation (n - 1) of the differences;
-    `ValueError` for fewer than two pairs.
+    With `_MIN_VARIED` pairs or more that differ from the most frequent difference the normal
+    approximation, `mean +- z * sd / sqrt(n)` with the sample deviation (n - 1). With fewer of them
+    that deviation is too small, and 0 where all pairs did the same: then the adjusted Wald interval
+    of Bonett and Price (2012, J. Educ. Behav. Stat. 37(4), 479-488), which adds one pair that
+    gained and one that lost. `ValueError` for fewer than two pairs.
     """
     if len(before) != len(after) or len(before) < 2:
         raise ValueError(f"expected pairs, at least two, got {len(before)} and {len(after)}")
     differences = [int(a) - int(b) for b, a in zip(before, after, strict=True)]
-    mean = sum(differences) / len(differences)
-    variance = sum((d - mean) ** 2 for d in differences) / (len(differences) - 1)
-    half = Z95 * math.sqrt(variance / len(differences))
-    return mean - half, mean + half
+    counts = Counter(differences)
+    num_pairs = len(differences)
+    if num_pairs - max(counts.values()) >= _MIN_VARIED:
+        mean = sum(differences) / num_pairs
+        variance = sum((d - mean) ** 2 for d in differences) / (num_pairs - 1)
+        half = Z95 * math.sqrt(variance / num_pairs)
+        return mean - half, mean + half
+    gained, lost = (counts[1] + 1) / (num_pairs + 2), (counts[-1] + 1) / (num_pairs + 2)
+    centre = gained - lost
+    half = Z95 * math.sqrt((gained + lost - centre**2) / (num_pairs + 2))
+    return max(-1.0, centre - half), min(1.0, centre + half)
