@@ -54,7 +54,8 @@ def draw_spans(question: str, notes: Sequence[Note]) -> tuple[Span, ...]:
             key = text.casefold()
             if len(spans) == MAX_SPANS or added == limit:
                 return
-            if len(text) >= 2 and key not in seen and key not in _FUNCTION_WORDS:
+            says_something = len(text) >= 2 or text.isdigit()
+            if says_something and key not in seen and key not in _FUNCTION_WORDS:
                 seen.add(key)
                 spans.append(Span(text=text, source=source, note=note, context=context))
                 added += 1
@@ -89,11 +90,21 @@ def _note_texts(text: str) -> Iterator[tuple[str, str]]:
             yield match.group(), sentence
         for run in _capitalised_runs(sentence):
             yield run, sentence
-        for match in _NUMBER.finditer(sentence):
-            yield match.group().strip(" ,."), sentence
-            bare = _BARE_NUMBER.match(match.group())
-            if bare:
-                yield bare.group().strip(" ,."), sentence
+        for number in _numbers(sentence):
+            yield number, sentence
+
+
+def _numbers(sentence: str) -> Iterator[str]:
+    """Numbers with their unit, then bare; the one-digit day of a date says nothing by itself."""
+    dates = [match.span() for match in _DATE.finditer(sentence)]
+    for match in _NUMBER.finditer(sentence):
+        number = match.group().strip(" ,.")
+        if len(number) == 1 and any(first <= match.start() < end for first, end in dates):
+            continue
+        yield number
+        bare = _BARE_NUMBER.match(match.group())
+        if bare:
+            yield bare.group().strip(" ,.")
 
 
 def _capitalised_runs(text: str) -> Iterator[str]:

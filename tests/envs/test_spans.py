@@ -39,6 +39,13 @@ def test_numbers_keep_their_unit_and_come_bare_as_well():
     assert {"$1,299.50", "2014", "12 kg", "12"} <= set(found)
 
 
+def test_a_single_digit_is_a_span_but_no_other_single_character_and_no_day_of_a_date():
+    assert "7" in texts("How many?", "Moons: 7")
+    assert {"3 kg", "3", "4"} <= set(texts("How much?", "It weighs 3 kg and has 4."))
+    found = texts("When?", "Born: 8 January 2018", "Plan B and x | a | May 1, 1890")
+    assert not {"8", "1", "B", "x", "a"} & set(found)
+
+
 def test_a_date_comes_whole():
     found = texts("When?", "He was born May 10, 1890 and died 17 January 1954 in Calder.")
     assert {"May 10, 1890", "17 January 1954"} <= set(found)
