@@ -43,11 +43,12 @@ def leave_one_out_deviations(returns: Sequence[np.ndarray]) -> list[np.ndarray]:
     if len(returns) == 1:
         return [np.zeros_like(returns[0])]
     longest = max(len(member) for member in returns)
-    total = np.zeros((longest, returns[0].shape[1]))
-    for member in returns:
-        total[: len(member)] += member
-    others = len(returns) - 1
-    return [member - (total[: len(member)] - member) / others for member in returns]
+    padded = np.zeros((len(returns), longest, returns[0].shape[1]))
+    for row, member in zip(padded, returns, strict=True):
+        row[: len(member)] = member
+    # Differences first: members that are equal then deviate by exactly 0, not by rounding noise.
+    deviations = [(own - padded).sum(axis=0) / (len(returns) - 1) for own in padded]
+    return [d[: len(member)] for d, member in zip(deviations, returns, strict=True)]
 
 
 class LayerScales:

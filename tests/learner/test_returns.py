@@ -45,6 +45,18 @@ def test_a_group_of_one_has_no_advantage() -> None:
     assert not np.any(leave_one_out_deviations([np.array([[1.0], [2.0]])])[0])
 
 
+@pytest.mark.parametrize("value", [0.1, 0.3, 0.7, 0.97])
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+def test_equal_members_deviate_by_exactly_zero_so_their_group_sets_no_scale(
+    value: float, size: int
+) -> None:
+    deviations = leave_one_out_deviations([np.array([[value]])] * size)
+    assert not np.any(deviations)
+    scales = LayerScales(1, decay=0.9, min_scale=0.1)
+    scales.update([deviations])
+    np.testing.assert_array_equal(scales.scales, [1.0])
+
+
 def test_the_order_of_members_does_not_matter() -> None:
     rng = np.random.default_rng(0)
     members = [rng.normal(size=(n, 3)) for n in (4, 2, 5, 3)]
