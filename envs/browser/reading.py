@@ -11,8 +11,8 @@ from envs.browser.snapshot import SNAPSHOT_PARAMS, DecodedPage, decode
 from envs.browser.tab import Tab
 from envs.config import BrowserConfig
 from envs.dom import DomNode, elements_from_dom
-from envs.driver import PageSnapshot
-from envs.types import PageState
+from envs.driver import InfraError, PageSnapshot
+from envs.types import PageState, StopReason
 from envs.types import Tab as TabInfo
 
 _SCREENSHOT_SCALE = 0.5
@@ -50,6 +50,7 @@ async def read_page(
     if generation != tab.generation:
         raise CdpError("DOMSnapshot.captureSnapshot", 0, "the document changed meanwhile")
     page = decode(answer, generation=generation, focused=focused)
+    state = PageState.IDLE if tab.is_loaded else PageState.LOADING
     screenshot = await _screenshot(tab, page, config) if with_screenshot else b""
     tab.title = page.title
     viewport = (config.viewport_width_px, config.viewport_height_px)
@@ -70,7 +71,7 @@ async def read_page(
         viewport=viewport,
         tabs=tuple(TabInfo(url=t.url, title=t.title, active=t is tab) for t in tabs),
         can_go_back=entry_before(entries) is not None,
-        state=PageState.IDLE if tab.is_loaded else PageState.LOADING,
+        state=state,
         screenshot_jpeg=screenshot,
         screenshot_scale=_SCREENSHOT_SCALE if screenshot else 0.0,
     )
@@ -94,8 +95,8 @@ async def _focused_backend_id(tab: Tab) -> int:
 
 
 async def _screenshot(tab: Tab, page: DecodedPage, config: BrowserConfig) -> bytes:
-    """The viewport at half size; a clip is in document coordinates."""
-    clip = {
+    """The viewport at half size; b"" of a page that loads and is not painted in a call's time."""
+    clip = {  # in document coordinates
         "x": page.scroll_x_px,
         "y": page.scroll_y_px,
         "width": config.viewport_width_px,
@@ -103,4 +104,11 @@ async def _screenshot(tab: Tab, page: DecodedPage, config: BrowserConfig) -> byt
         "scale": _SCREENSHOT_SCALE,
     }
     params: Params = {"format": "jpeg", "quality": _JPEG_QUALITY, "clip": clip}
-    return base64.b64decode((await tab.call("Page.captureScreenshot", params))["data"])
+    try:
+        answer = await tab.call("Page.captureScreenshot", params)
+    except InfraError as error:
+        # Chromium paints nothing, and so takes no picture, before the style sheets are in.
+        if error.stop is StopReason.INFRA_TIMEOUT and not tab.is_loaded:
+            return b""
+        raise
+    return base64.b64decode(answer["data"])

@@ -169,6 +169,31 @@ async def test_the_screenshot_is_the_viewport_at_half_size(driver):
     assert blue > 200 and red < 50
 
 
+async def test_a_picture_that_waits_for_the_style_changes_nothing_else_of_what_is_read(driver):
+    slow = html("h1 { color: red }", delay_s=1.5)
+    await show(driver, "<link rel=stylesheet href=/slow><h1>Words</h1>", slow=slow)
+    page = await driver.snapshot(with_screenshot=True)
+    assert page.screenshot_jpeg and page.state is PageState.LOADING
+
+
+async def test_a_page_whose_style_hangs_has_no_picture_and_stays_usable(driver):
+    pages = {
+        "slow": html("", delay_s=30.0),
+        "next": "<body style='margin:0'><div style='height:1000px;background:#f00'></div>",
+    }
+    _, plain = await show(
+        driver, "<link rel=stylesheet href=/slow><h1>Words</h1><a href=/next>Next</a>", **pages
+    )
+    page = await driver.snapshot(with_screenshot=True)
+    assert (page.screenshot_jpeg, page.screenshot_scale) == (b"", 0.0)
+    assert np.array_equal(element(page, "Next").box, element(plain, "Next").box)
+    again = await look(driver)
+    assert np.array_equal(element(again, "Next").box, element(plain, "Next").box)
+    effect = await driver.click(element(again, "Next").node_ref)
+    assert (effect.reason, effect.navigated) == ("ok", True)
+    assert (await driver.snapshot(with_screenshot=True)).screenshot_jpeg
+
+
 async def test_the_element_cap_is_reported(driver):
     _, page = await show(driver, "<a href=/>x</a>" * 300)
     assert (len(page.elements), page.is_truncated) == (200, True)
