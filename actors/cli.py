@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from actors.config import EvaluateJob, TrainJob
-from actors.run_folder import RunFolder
+from actors.run_folder import RunFolder, find_checkpoint, make_run_folder
+from learner.checkpoint import load_checkpoint
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +111,6 @@ def _hydra_job(name: str, overrides: list[str]) -> int:
 
 
 def _run_composed(name: str, config: Any) -> int:
-    from actors.run_folder import make_run_folder
     from conf.schema import JOBS, build, plain
 
     try:
@@ -119,14 +119,7 @@ def _run_composed(name: str, config: Any) -> int:
         return _fail(str(error), EXIT_USAGE)
     if isinstance(job, TrainJob):
         return _run_training(job, plain(job))
-    assert isinstance(job, EvaluateJob)
-    folder = make_run_folder(Path(job.logger.runs_dir), job.logger.run_name, is_latest=False)
-    _log_to(folder.log)
-    _save_config(folder.config, plain(job))
-    logger.info("%s in %s", name, folder.path)
-    from actors.evaluating import evaluate_checkpoint
-
-    return _supervise(lambda on_started: evaluate_checkpoint(job, folder, on_started=on_started))
+    return _run_evaluation(job, plain(job))
 
 
 def _run_training(job: TrainJob, values: dict[str, Any]) -> int:
@@ -152,6 +145,23 @@ def _run_training(job: TrainJob, values: dict[str, Any]) -> int:
         )
     finally:
         start.close()
+
+
+def _run_evaluation(job: EvaluateJob, values: dict[str, Any]) -> int:
+    try:
+        path = find_checkpoint(Path(job.checkpoint).resolve())
+        checkpoint = load_checkpoint(path)
+    except ValueError as error:
+        return _fail(str(error), EXIT_USAGE)
+    folder = make_run_folder(Path(job.logger.runs_dir), job.logger.run_name, is_latest=False)
+    _log_to(folder.log)
+    _save_config(folder.config, values)
+    logger.info("evaluate in %s", folder.path)
+    from actors.evaluating import evaluate_checkpoint
+
+    return _supervise(
+        lambda on_started: evaluate_checkpoint(job, folder, path, checkpoint, on_started=on_started)
+    )
 
 
 def _supervise(work: Callable[[Callable[[], None]], Coroutine[Any, Any, object]]) -> int:

@@ -241,6 +241,8 @@ class TrainJob:
 
     def __post_init__(self) -> None:
         _at_least("seed", self, 0, "seed")
+        if not self.resume:
+            raise ValueError("resume: expected never, auto, or a folder's path, got none")
         _check_cores(self.launch, self.rollout, self.cluster)
 
     def admission_window(self) -> int:
@@ -292,6 +294,8 @@ class EvaluateJob:
 
     def __post_init__(self) -> None:
         _at_least("seed", self, 0, "seed")
+        if not self.checkpoint:
+            raise ValueError("checkpoint: expected a folder's path, got none")
         _check_cores(self.launch, self.rollout, self.cluster)
 
 

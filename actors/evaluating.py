@@ -20,25 +20,10 @@ from actors.training import report_evaluation, versions
 from actors.types import POLICY_AGENT, Published
 from agent.config import PolicyConfig
 from envs.search_env import make_task_set
-from learner.checkpoint import Checkpoint, fit_weights, load_checkpoint, newest_checkpoint
+from learner.checkpoint import Checkpoint, fit_weights
 from learner.config import LearnerConfig, ReplayConfig
 
 logger = logging.getLogger(__name__)
-
-_CHECKPOINTS = "checkpoints"
-
-
-def find_checkpoint(path: Path) -> Path:
-    """The checkpoint at `path`, or the newest one of the run at `path`; else `ValueError`."""
-    if (path / "manifest.json").is_file():
-        return path
-    newest = newest_checkpoint(path / _CHECKPOINTS)
-    if newest is None:
-        raise ValueError(
-            f"checkpoint: expected a run's folder or a checkpoint's folder, got {path}; "
-            "`python train.py` makes one, the newest is runs/latest"
-        )
-    return newest
 
 
 def policy_of(checkpoint: Checkpoint) -> tuple[PolicyConfig, Published]:
@@ -53,11 +38,18 @@ def policy_of(checkpoint: Checkpoint) -> tuple[PolicyConfig, Published]:
 
 
 async def evaluate_checkpoint(
-    job: EvaluateJob, folder: RunFolder, *, on_started: Callable[[], None]
+    job: EvaluateJob,
+    folder: RunFolder,
+    path: Path,
+    checkpoint: Checkpoint,
+    *,
+    on_started: Callable[[], None],
 ) -> dict[str, Any]:
-    """Run `job` in `folder` and return its figures, which are also written there."""
-    path = find_checkpoint(Path(job.checkpoint).resolve())
-    policy, published = policy_of(load_checkpoint(path))
+    """Run `job` in `folder` and return its figures, which are also written there.
+
+    `checkpoint` is what was read from `path`.
+    """
+    policy, published = policy_of(checkpoint)
     task_set = make_task_set(job.env)
     tasks = await asyncio.to_thread(
         held_out_tasks, task_set, max(job.evaluation.num_tasks, job.evaluation.num_baseline_tasks)

@@ -65,7 +65,7 @@ def start_run(job: TrainJob) -> RunStart:
             )
         check_settings(job, read_pipeline(path), fixed_only=True)
         return _new(job, checkpoint=path.resolve())
-    lock = _lock(path) if path.is_dir() else None
+    lock = _lock(path) if RunFolder(path=path).checkpoints.is_dir() else None
     if lock is None:
         raise ValueError(
             f"resume: expected never, auto, or the folder of a run or of a checkpoint that no "

@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from learner.checkpoint import MANIFEST, newest_checkpoint
+
 LATEST = "latest"
 
 
@@ -39,7 +41,7 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Path:
-        """One file per kept checkpoint."""
+        """One folder for each kept checkpoint; absent in an evaluation."""
         return self.path / "checkpoints"
 
     @property
@@ -78,10 +80,11 @@ def make_run_folder(runs_dir: Path, run_name: str, *, is_latest: bool) -> RunFol
             path.mkdir()
         except FileExistsError:
             continue
-        (path / "checkpoints").mkdir()
+        folder = RunFolder(path=path)
         if is_latest:
+            folder.checkpoints.mkdir()
             link_latest(runs_dir, path)
-        return RunFolder(path=path)
+        return folder
     raise RuntimeError(f"{runs_dir}: no free name for a run at {stamp}")
 
 
@@ -91,3 +94,16 @@ def link_latest(runs_dir: Path, target: Path) -> None:
     partial.unlink(missing_ok=True)
     partial.symlink_to(target.name)
     os.replace(partial, runs_dir / LATEST)
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint at `path`, or the newest one of the run at `path`; else `ValueError`."""
+    if (path / MANIFEST).is_file():
+        return path
+    newest = newest_checkpoint(RunFolder(path=path).checkpoints)
+    if newest is None:
+        raise ValueError(
+            f"checkpoint: expected a run's folder or a checkpoint's folder, got {path}; "
+            "`python train.py` makes one, the newest is runs/latest"
+        )
+    return newest

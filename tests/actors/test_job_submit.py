@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from actors.evaluating import find_checkpoint
+from actors.run_folder import find_checkpoint
 from envs.browser.profile import profiles_root
 from learner.checkpoint import load_checkpoint
 from tests.actors.ray_head import Head, ray_head

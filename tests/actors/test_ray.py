@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from actors.config import Launch, TrainJob
-from actors.evaluating import find_checkpoint
 from actors.launch_ray import RayLauncher, RayRollout
+from actors.run_folder import find_checkpoint
 from envs.browser.profile import profiles_root
 from envs.config import EnvConfig
 from learner.checkpoint import load_checkpoint

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from actors.checkpoints import CheckpointStore, read_pipeline
+from actors.cli import EXIT_USAGE, main
 from actors.config import LoggerConfig, TrainJob
 from actors.metrics import MetricsLog
 from actors.resume import RunStart, settings_of, start_run
@@ -111,6 +112,18 @@ def test_a_damaged_checkpoint_that_is_named_is_refused_and_left_as_it_is(tmp_pat
     with pytest.raises(ValueError, match="use another checkpoint"):
         start_run(job_in(tmp_path, str(checkpoint)))
     assert checkpoint.is_dir()
+
+
+def test_a_damaged_checkpoint_is_not_evaluated_and_nothing_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = interrupted(tmp_path / "runs", 1)
+    weights = path / "checkpoints" / "v000001" / "weights.npz"
+    weights.write_bytes(weights.read_bytes()[:-7] + b"damaged")
+    new = tmp_path / "new"
+    assert main(["evaluate", f"checkpoint={path}", f"logger.runs_dir={new}"]) == EXIT_USAGE
+    assert "the file is damaged, use another checkpoint" in capsys.readouterr().err
+    assert not new.exists()
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import orjson
 import pytest
 
 from actors.config import AlarmConfig, EvaluateJob, TrainJob
-from actors.evaluating import evaluate_checkpoint, find_checkpoint
+from actors.evaluating import evaluate_checkpoint
 from actors.launch_inprocess import InProcessLauncher, LocalRollout
-from actors.run_folder import make_run_folder
+from actors.run_folder import find_checkpoint, make_run_folder
 from actors.types import Attempt, AttemptOrder, WorkerLost
 from envs.types import StopReason
 from learner.checkpoint import load_checkpoint
@@ -88,7 +88,8 @@ async def test_a_job_goes_through_everything_and_leaves_its_figures(tmp_path: Pa
     assert max(row["last_version"] for row in attempts) >= 1, "rollouts take newer weights"
     assert rows(folder, "progress")
 
-    newest = load_checkpoint(find_checkpoint(folder.path))
+    path = find_checkpoint(folder.path)
+    newest = load_checkpoint(path)
     assert newest.policy_version == summary["policy_version"]
 
     job = EvaluateJob(
@@ -99,7 +100,7 @@ async def test_a_job_goes_through_everything_and_leaves_its_figures(tmp_path: Pa
         logger=SMALL.logger,
     )
     report_folder = make_run_folder(tmp_path, "evaluate", is_latest=False)
-    report = await evaluate_checkpoint(job, report_folder, on_started=lambda: None)
+    report = await evaluate_checkpoint(job, report_folder, path, newest, on_started=lambda: None)
     assert report["policy_version"] == newest.policy_version
     assert set(report["success_policy_by_kind"]) == {"look_up", "two_hop"}
     assert (tmp_path / "latest").resolve() == folder.path.resolve()

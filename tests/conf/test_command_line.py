@@ -105,6 +105,12 @@ def test_the_command_says_so_and_starts_nothing(
     assert "env.max_steps: expected 1..200, got 0" in capsys.readouterr().err
     assert main(["evaluate"]) == EXIT_USAGE
     assert "checkpoint: expected a value" in capsys.readouterr().err
+    for wrong in ("checkpoint=", "checkpoint=nowhere", "checkpoint=."):
+        assert main(["evaluate", wrong]) == EXIT_USAGE
+        assert "error: checkpoint: expected a" in capsys.readouterr().err
+    for wrong in ("resume=", "resume=nowhere", "resume=."):
+        assert main(["train", wrong]) == EXIT_USAGE
+        assert "error: resume: expected never, auto, or" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
