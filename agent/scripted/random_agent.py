@@ -23,28 +23,22 @@ class RandomAgent:
         actions = enumerate_actions(observation.mask)
         kinds = [k for k in np.unique(actions.type) if ACTION_SPECS[k].name not in self.excluded]
         kind = int(rng.choice(kinds))
-        row = _draw(actions, kind, rng)
+        row, log_prob_by_head = _draw(actions, kind, rng)
+        log_prob_by_head[0] = -np.log(len(kinds))
         return Decision(
             action=actions.action(row),
             inputs=model_inputs(observation),
-            log_prob_by_head=_log_probs(actions, kind, len(kinds)),
+            log_prob_by_head=log_prob_by_head,
             policy_version=-1,
         )
 
 
-def _draw(actions: FlatActions, kind: int, rng: np.random.Generator) -> int:
-    """An element at random, then the second argument at random."""
+def _draw(actions: FlatActions, kind: int, rng: np.random.Generator) -> tuple[int, np.ndarray]:
+    """An element at random, then one of its second arguments; the row and the heads' log-probs."""
     rows = np.flatnonzero(actions.type == kind)
-    element = rng.choice(np.unique(actions.element[rows]))
-    return int(rng.choice(rows[actions.element[rows] == element]))
-
-
-def _log_probs(actions: FlatActions, kind: int, num_kinds: int) -> np.ndarray:
-    """Log-probabilities by head; each element of a type has equally many second arguments."""
-    rows = actions.type == kind
+    elements = np.unique(actions.element[rows])
+    rows = rows[actions.element[rows] == rng.choice(elements)]
     log_probs = np.zeros(MAX_HEADS, dtype=np.float32)
-    log_probs[0] = -np.log(num_kinds)
     for position, head in enumerate(ACTION_SPECS[kind].heads, start=1):
-        column = actions.element if head is Head.ELEMENT else actions.argument
-        log_probs[position] = -np.log(len(np.unique(column[rows])))
-    return log_probs
+        log_probs[position] = -np.log(len(elements) if head is Head.ELEMENT else len(rows))
+    return int(rng.choice(rows)), log_probs

@@ -25,7 +25,7 @@ from agent.forager.words import clue_words, shares_stem, similarities, tokens
 from agent.policy import collate, sample_row
 from agent.policy_agent import PolicyAgent, build_policy
 from agent.scripted.random_agent import RandomAgent
-from envs.actions import ACTION_SPECS, Action, enumerate_actions
+from envs.actions import ACTION_SPECS, TYPE_INDEX, Action, enumerate_actions
 from envs.types import Note, Observation, Role, Split
 from tests.envs.small_site import ANN, ORLA
 from tests.envs.test_search_env import begin, element, make_small_env, span
@@ -260,6 +260,25 @@ def test_the_random_agents_log_probabilities_are_those_of_its_draws():
     kind = next(i for i, s in enumerate(ACTION_SPECS) if s.name == decision.action.type)
     rows = (actions.type == kind).sum()
     assert np.isclose(decision.log_prob_by_head.sum(), -np.log(len(kinds)) - np.log(rows))
+
+
+def test_the_random_agents_log_probabilities_hold_for_boxes_with_different_numbers_of_options():
+    seen = observations()[0]
+    mask = seen.mask
+    kind = TYPE_INDEX["select_option"]
+    boxes, options = np.zeros_like(mask.element), np.zeros_like(mask.option)
+    boxes[kind, :2] = True
+    options[0, :2] = options[1, :5] = True
+    only = np.arange(len(mask.type)) == kind
+    mask = dataclasses.replace(mask, type=only, element=boxes, option=options)
+    seen = dataclasses.replace(seen, mask=mask)
+    chances = {}
+    for seed in range(100):
+        decision = asyncio.run(RandomAgent().act(seen, seed=seed))
+        chances[decision.action] = float(np.exp(decision.log_prob_by_head.sum()))
+    assert len(chances) == 7
+    for action, chance in chances.items():
+        assert np.isclose(chance, 1 / 4 if action.element == 0 else 1 / 10)
 
 
 def test_sampling_follows_the_probabilities_and_temperature_zero_takes_the_best():
