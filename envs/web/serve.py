@@ -14,19 +14,18 @@ from aiohttp import web
 
 from envs.site import PageRequest, PageResponse, Site
 from envs.types import Split
-from envs.web.hazards import NO_HAZARDS, Hazards
+from envs.web.hazards import NO_HAZARDS
 from envs.web.sites.shell import SEARCH_HOST
 from envs.web.web_site import EmbeddedSite
 from envs.web.world import build_world
 
 _INNER = re.compile(rb"http://([a-z]+)\.forage\.test")
+_OUTER_DOMAIN = ".forage.localhost"
 
 
-def serve_for_person(
-    world_seed: int, split: Split, port: int, hazards: Hazards = NO_HAZARDS
-) -> None:
-    """Serve a world on 127.0.0.1 until interrupted."""
-    serve_site(EmbeddedSite(build_world(world_seed, split), hazards), port)
+def serve_for_person(world_seed: int, split: Split, port: int) -> None:
+    """Serve a world on 127.0.0.1 until interrupted; its pages have no hazards."""
+    serve_site(EmbeddedSite(build_world(world_seed, split), NO_HAZARDS), port)
 
 
 def serve_site(site: Site, port: int) -> None:
@@ -41,7 +40,9 @@ def person_app(site: Site, port: int) -> web.Application:
     """The web application; `port` is written into the pages' links."""
 
     async def handle(http_request: web.Request) -> web.Response:
-        host = http_request.host.partition(":")[0]
+        host = http_request.host.partition(":")[0]  # browsers leave out port 80
+        if not host.endswith(_OUTER_DOMAIN):
+            raise web.HTTPFound(start_url(port))
         response = site.respond(
             PageRequest(
                 host=host.removesuffix(".localhost") + ".test",
@@ -53,13 +54,8 @@ def person_app(site: Site, port: int) -> web.Application:
         await asyncio.sleep(response.delay_s)
         return _outward(response, port)
 
-    async def start(http_request: web.Request) -> web.Response:
-        if http_request.host.endswith(".forage.localhost:" + str(port)):
-            return await handle(http_request)
-        raise web.HTTPFound(start_url(port))
-
     app = web.Application()
-    app.router.add_get("/{path:.*}", start)
+    app.router.add_get("/{path:.*}", handle)
     return app
 
 

@@ -30,6 +30,14 @@ async def test_pages_are_served_by_host_name_with_addresses_rewritten() -> None:
         assert elsewhere.headers["Location"] == start_url(PORT)
 
 
+@pytest.mark.parametrize("host", ["search.forage.localhost", "search.forage.localhost:80"])
+async def test_on_port_80_pages_come_with_and_without_the_port_in_the_host(host: str) -> None:
+    app = person_app(EmbeddedSite(build_world(9001, Split.TEST), NO_HAZARDS), 80)
+    async with TestClient(TestServer(app)) as client:
+        response = await client.get("/", headers={"Host": host}, allow_redirects=False)
+        assert response.status == 200
+
+
 @pytest.mark.parametrize("port", [-1, 0, 65536])
 def test_a_port_that_is_none_is_refused(port: int) -> None:
     with pytest.raises(ValueError, match=f"^port: expected 1..65535, got {port}"):
