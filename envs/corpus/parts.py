@@ -121,8 +121,10 @@ def _cut_table(table: html.HtmlElement, max_elements: int) -> Iterator[html.Html
 
 
 def _cut_list(block: html.HtmlElement, max_elements: int) -> Iterator[html.HtmlElement]:
+    lead = block.text  # a quote may begin with text
     for group in _groups(list(block), max_elements):
         piece = html.Element(block.tag, dict(block.attrib))
+        piece.text, lead = lead, None
         piece.extend(group)
         yield piece
 

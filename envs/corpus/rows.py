@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -131,13 +131,13 @@ def document_from(path: Path, line: Line) -> Document:
     row = _Row.parse(path, line)
     key = row.text("id")
     if len(key) > MAX_ID_CHARS or key in (".", ".."):
-        row.fail("id", f"at most {MAX_ID_CHARS} characters that are no '.' or '..'", key)
+        row.fail("id", f"at most {MAX_ID_CHARS} characters that are no '.' or '..'")
     return Document(
         id=key,
         title=row.text("title"),
         text=row.text("text", may_be_empty=True),
         format=Format(row.choice("format", [member.value for member in Format], default="text")),
-        url=row.text("url", default=""),
+        url=row.text("url", default="", may_be_empty=True),
         links=tuple(_link(row, item) for item in row.items("links")),
     )
 
@@ -162,7 +162,8 @@ def _link(row: _Row, item: object) -> DocumentLink:
     if isinstance(item, str) and item:
         return DocumentLink(target=item, text="")
     inner = row.inner("links", item, "an id, or an object with 'to'")
-    return DocumentLink(target=inner.text("to"), text=inner.text("text", default=""))
+    text = inner.text("text", default="", may_be_empty=True)
+    return DocumentLink(target=inner.text("to"), text=text)
 
 
 def _evidence(row: _Row, item: object) -> EvidenceRow:
@@ -192,7 +193,9 @@ class _Row:
             raise RowError(path, line.number, "row", "a JSON object", values)
         return cls(path=path, line=line.number, values=values, prefix="")
 
-    def fail(self, name: str, expected: str, got: object) -> None:
+    def fail(self, name: str, expected: str) -> NoReturn:
+        """Raise for a field of this row."""
+        got = self.values.get(name, Shown("nothing"))
         raise RowError(self.path, self.line, self.prefix + name, expected, got)
 
     def text(self, name: str, *, default: str | None = None, may_be_empty: bool = False) -> str:
@@ -200,25 +203,20 @@ class _Row:
         if value is None and default is not None:
             return default
         if not isinstance(value, str) or not (may_be_empty or value.strip()):
-            expected = "a text" if may_be_empty else "a text that is not empty"
-            self.fail(name, expected, value if name in self.values else Shown("nothing"))
-        return str(value)
+            self.fail(name, "a text" if may_be_empty else "a text that is not empty")
+        return value
 
     def texts(self, name: str) -> tuple[str, ...]:
         value = self.values.get(name)
         items = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         if not items or any(not isinstance(item, str) or not item.strip() for item in items):
-            self.fail(
-                name,
-                "a text or a list of texts, none empty",
-                value if name in self.values else Shown("nothing"),
-            )
+            self.fail(name, "a text or a list of texts, none empty")
         return tuple(items)
 
     def choice(self, name: str, choices: list[str], *, default: str) -> str:
         value = self.text(name, default=default)
         if value and value not in choices:
-            self.fail(name, f"one of {choices}", value)
+            self.fail(name, f"one of {choices}")
         return value
 
     def items(self, name: str) -> list[Any]:
@@ -226,11 +224,10 @@ class _Row:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.fail(name, "a list", value)
-        return list(value)
+            self.fail(name, "a list")
+        return value
 
     def inner(self, name: str, item: object, expected: str) -> _Row:
         if not isinstance(item, dict):
-            self.fail(name, expected, item)
-        assert isinstance(item, dict)
+            raise RowError(self.path, self.line, self.prefix + name, expected, item)
         return _Row(path=self.path, line=self.line, values=item, prefix=f"{name}.")

@@ -153,3 +153,12 @@ def test_long_tables_and_lists_are_cut_into_parts_with_their_head() -> None:
     assert cells == [cell for i in range(100) for cell in (f"r{i}", f"c{i}")]
     shown = [li.text for part in parts for block in part for li in block.iter("li")]
     assert shown == [f"i{i}" for i in range(100)]
+
+
+@pytest.mark.parametrize("tag", ["blockquote", "ul"])
+def test_a_long_quote_or_list_that_begins_with_text_loses_nothing(tag: str) -> None:
+    said = "".join(f"<a href=ok>l{i}</a> t{i} " for i in range(100))
+    parts = pack(blocks_of(document(f"<{tag}>first words {said}</{tag}>"), resolve), 50)
+    assert len(parts) > 1
+    shown = " ".join(text_of(block) for part in parts for block in part)
+    assert shown.split() == ["first", "words", *(w for i in range(100) for w in (f"l{i}", f"t{i}"))]

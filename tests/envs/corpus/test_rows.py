@@ -62,6 +62,13 @@ def test_a_bad_question_names_file_line_and_field(tmp_path: Path, row: Row, fiel
     assert f"{folder / 'questions.jsonl'}:4: {field}" in str(caught.value)
 
 
+def test_texts_that_may_be_left_out_may_be_empty(tmp_path: Path) -> None:
+    row = GOOD | {"url": "", "links": [{"to": "rust", "text": ""}]}
+    library = task_set_of(write_corpus(tmp_path, [*DOCUMENTS, row])).library
+    document = library.document(3)
+    assert document.url == "" and [(k.target, k.text) for k in document.links] == [("rust", "")]
+
+
 def test_what_is_no_json_is_a_bad_row(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path)
     with (folder / "documents.jsonl").open("ab") as file:
