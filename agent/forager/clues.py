@@ -20,11 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent.forager.words import clue_words, similarities, tokens
+from agent.forager.words import MAX_CACHED_TEXTS, clue_words, folded_text, similarities, tokens
 from envs.types import Note
 
 MAX_CLUES = 24
-MAX_CACHED_TEXTS = 20_000
 MAX_CACHED_QUESTIONS = 16
 
 _POSSESSIVE = re.compile(r"[’']s\b")
@@ -48,7 +47,7 @@ class Question:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.folded = f" {' '.join(tokens(text))} "
+        self.folded = f" {folded_text(text)} "
         self.clues = clue_words(text)[:MAX_CLUES] or tokens(text)[:1] or ["?"]
         lower = text.lower()
         self.near, self.far = _relation_weights(text, self.clues)
@@ -77,7 +76,7 @@ class Question:
 
     def names(self, phrase: str) -> bool:
         """Whether the question contains `phrase` as whole words."""
-        folded = " ".join(tokens(phrase))
+        folded = folded_text(phrase)
         return bool(folded) and f" {folded} " in self.folded
 
 
@@ -87,7 +86,7 @@ def _relation_weights(text: str, clues: Sequence[str]) -> tuple[np.ndarray, np.n
     Clues of the entity's own name weigh nothing. All weigh nothing where no other clue is left.
     """
     words = _POSSESSIVE.sub("", text).split()
-    folded = [" ".join(tokens(word)) for word in words]
+    folded = [folded_text(word) for word in words]
     is_name = name_flags(words)
     names = [i for i, flag in enumerate(is_name) if flag]
     in_name = {folded[i] for i in names}
@@ -137,7 +136,7 @@ class Chains:
 
     def leading_to(self, name: str) -> np.ndarray:
         """Coverage of the best chain whose last note names `name`, float32 [C]; 0 if none does."""
-        folded = " ".join(tokens(name))
+        folded = folded_text(name)
         rows = [i for i, text in enumerate(self.folded) if folded and f" {folded} " in text]
         rows = [i for i in rows if self.names[i] != folded]
         if not rows:
@@ -161,8 +160,8 @@ def chains_of(question: Question, notes: Sequence[Note]) -> Chains:
         )
         chains = Chains(
             coverage=np.concatenate([chains.coverage, coverage[None]]),
-            names=(*chains.names, " ".join(tokens(name))),
-            folded=(*chains.folded, f" {' '.join(tokens(note.text))} "),
+            names=(*chains.names, folded_text(name)),
+            folded=(*chains.folded, f" {folded_text(note.text)} "),
             open=np.minimum(chains.open, 1.0 - coverage),
         )
     return chains

@@ -20,7 +20,6 @@ from agent.forager.relations import (
 )
 from agent.forager.scene import (
     Scene,
-    folded_text,
     in_any,
     link_texts_of,
     relation_text,
@@ -28,6 +27,7 @@ from agent.forager.scene import (
     scene_of,
     share_in,
 )
+from agent.forager.words import folded_text
 from agent.types import ModelInputs
 from envs.actions import MAX_OPTIONS, MAX_TABS
 from envs.types import (

@@ -15,12 +15,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from agent.forager.clues import Question, name_flags
-from agent.forager.words import FUNCTION_WORDS, VECTOR_SIZE, tokens, word_vectors
+from agent.forager.words import (
+    FUNCTION_WORDS,
+    MAX_CACHED_TEXTS,
+    VECTOR_SIZE,
+    tokens,
+    word_vectors,
+)
 
 RELATION_SIZE = 32
 QUESTION_WORDS = ("who", "what", "which", "where", "when", "how")
 ASKED_SIZE = 2 * RELATION_SIZE + len(QUESTION_WORDS)
-MAX_CACHED_TEXTS = 20_000
 _PROJECTION_SEED = 7
 
 

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from agent.forager.clues import Chains, Question, chains_of, page_name, question_view
-from agent.forager.words import tokens
+from agent.forager.words import folded_text
 from envs.types import Observation, Role
 
 # Less of the question than this is no open part.
 MIN_OPEN = 1e-6
-MAX_CACHED_FOLDS = 20_000
 MAX_HEADER_WORDS = 6
 
 
@@ -71,16 +69,20 @@ def scene_of(observation: Observation) -> Scene:
     )
 
 
-@functools.lru_cache(maxsize=MAX_CACHED_FOLDS)
-def folded_text(text: str) -> str:
-    """Lower-case tokens joined by single blanks."""
-    return " ".join(tokens(text))
-
-
 def row_value(text: str) -> str:
     """What stands behind the colon of a "Header: value" row, else the text itself."""
+    return _header_and_value(text)[1]
+
+
+def relation_text(text: str) -> str:
+    """The header of a "Header: value" row, else the text itself: what names the relation."""
+    return _header_and_value(text)[0]
+
+
+def _header_and_value(text: str) -> tuple[str, str]:
+    """Both parts of a "Header: value" row; the text itself twice if it is none."""
     header, colon, value = text.partition(": ")
-    return value if colon and len(header.split()) <= MAX_HEADER_WORDS else text
+    return (header, value) if colon and len(header.split()) <= MAX_HEADER_WORDS else (text, text)
 
 
 def in_any(folded: str, texts: Sequence[str]) -> bool:
@@ -100,9 +102,3 @@ def link_texts_of(observation: Observation) -> frozenset[str]:
     return frozenset(
         folded_text(t) for t, r in zip(table.text, table.role, strict=True) if r == Role.LINK
     )
-
-
-def relation_text(text: str) -> str:
-    """The header of a "Header: value" row, else the text itself: what names the relation."""
-    header, colon, _ = text.partition(": ")
-    return header if colon and len(header.split()) <= MAX_HEADER_WORDS else text

@@ -22,6 +22,7 @@ STEM_SIMILARITY = 0.8
 COSINE_FLOOR = 0.3
 MIN_STEM_CHARS = 4
 MIN_STEM_SHARE = 0.6  # of the longer word
+MAX_CACHED_TEXTS = 20_000
 
 _TOKEN = re.compile(r"\d[\d,.]*\d|\w+")
 _POSSESSIVE = re.compile(r"[’']s?\b")
@@ -39,6 +40,12 @@ FUNCTION_WORDS = frozenset(
 def tokens(text: str) -> list[str]:
     """Lower-case words and numbers; "48,210" is one token."""
     return [t.replace(",", "") for t in _TOKEN.findall(_POSSESSIVE.sub("", text.lower()))]
+
+
+@functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
+def folded_text(text: str) -> str:
+    """Lower-case tokens joined by single blanks."""
+    return " ".join(tokens(text))
 
 
 def clue_words(question: str) -> list[str]:
