@@ -15,7 +15,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 
 # Set-up is done when a stamp of this name lies in the virtual environment: it changes with the
 # requirements and with the place of the checkout, to which the editable install points.
-STATE := $(shell { echo '$(CURDIR)'; cat pyproject.toml constraints.txt; } | sha256sum | cut -c1-16)
+STATE := $(shell { pwd -P; cat pyproject.toml constraints.txt; } | sha256sum | cut -c1-16)
 STAMP := $(VENV)/foragerl-$(STATE).stamp
 
 .PHONY: help setup train test test-all check clean
