@@ -47,7 +47,9 @@ def _success(attempts: Sequence[Row], evaluations: Sequence[Row]) -> Chart:
     scored = [row for row in _with_steps(attempts) if "is_right" in row]
     kinds = sorted({row["kind"] for row in scored})
     groups = {"all": scored} if len(kinds) != 1 else {}
-    groups |= {kind: [row for row in scored if row["kind"] == kind] for kind in kinds}
+    groups |= {
+        kind.replace("_", " "): [row for row in scored if row["kind"] == kind] for kind in kinds
+    }
     series = [
         Series(
             name=name,

@@ -34,7 +34,7 @@ _FIGURES = (  # key of the summary, what a person calls it, how it is written
     ("success_trained", "success trained", "{:.1%}"),
     ("env_steps_per_s", "steps per second", "{:.1f}"),
     ("env_steps", "environment steps", "{:,}"),
-    ("episodes", "attempts trained on", "{:,}"),
+    ("episodes", "training attempts", "{:,}"),
     ("policy_version", "policy versions", "{}"),
     ("lag_max", "largest lag, versions", "{}"),
     ("restarts", "restarts", "{}"),

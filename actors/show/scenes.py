@@ -8,7 +8,7 @@ from html import escape
 
 from actors.archive import ArchivedEpisode, Head
 from agent.recording import Move, Scene, ShownElement
-from envs.types import LAYERS
+from envs.types import LAYERS, PageState
 
 _MIN_SHOWN_REWARD = 5e-4  # what rounds to 0.000 is shown as nothing
 
@@ -115,10 +115,11 @@ def _chosen(name: str, move: Move | None) -> str:
 
 
 def where_html(scene: Scene) -> str:
-    """Title and address of the page."""
+    """Title and address of the page; one that was still coming in says so first."""
+    loading = "still loading · " if scene.page_state == PageState.LOADING.value else ""
     return (
         f'<p class="where" title="{escape(scene.url, quote=True)}">'
-        f"{escape(scene.title)} · {escape(scene.url)}</p>"
+        f"{loading}{escape(scene.title)} · {escape(scene.url)}</p>"
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -18,6 +19,7 @@ from actors.show import curves
 from actors.show.charts import MAX_POINTS, Chart, Series, nice_ticks, svg_chart
 from actors.show.film import FRAME_MS, LAST_FRAME_MS, gif
 from actors.show.report import choose, report_html, write_report
+from actors.show.scenes import where_html
 
 
 async def test_a_report_shows_results_curves_and_moving_attempts(
@@ -89,6 +91,12 @@ def test_a_film_shows_each_picture_and_waits_at_the_end(chromium_run: RunFolder)
     assert durations[-1] >= LAST_FRAME_MS and (durations[-1] - LAST_FRAME_MS) % FRAME_MS == 0
     assert sum(durations) == FRAME_MS * (len(frames) - 1) + LAST_FRAME_MS
     assert gif(episode.scenes, episode.moves, [b""] * len(frames)) == b""
+
+
+def test_a_page_that_was_still_loading_says_so(chromium_run: RunFolder):
+    scene = read_episode(archived_paths(chromium_run.path)[0]).scenes[0]
+    assert "still loading" in where_html(dataclasses.replace(scene, page_state="loading"))
+    assert "still loading" not in where_html(dataclasses.replace(scene, page_state="idle"))
 
 
 # --- Drawings ----------------------------------------------------------------------------------
