@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from envs.corpus.library import Library
 from envs.corpus.pages import CorpusSite, document_url
-from envs.corpus.rows import Question
+from envs.corpus.rows import Question, RowError
 from envs.dom import elements_from_dom, fold
 from envs.site import PageRequest
 from envs.twin.driver import VIEWPORT
@@ -122,6 +123,19 @@ class EvidenceReader:
     def proving_text(self, item: EvidenceItem) -> str:
         """The shortest block that states an item of `prove`: what the oracle would extract."""
         return min((t for t in self.texts(item.url) if states(item, t)), key=len)
+
+
+def needle_error(path: Path, question: Question, proof: Proof) -> RowError | None:
+    """What is wrong with a question of the file `path` whose needles no block holds, else None.
+
+    A needle that no block holds is a fault of the row, whereas a document without needles may be
+    one that no block proves.
+    """
+    needles = [e.needles for e in question.evidence if e.document == proof.unproven]
+    if not any(needles):
+        return None
+    expected = f"texts that one block of {proof.unproven!r} holds"
+    return RowError(path, question.line, "evidence.needles", expected, needles)
 
 
 def bare_title(title: str) -> str:

@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from envs.answers import is_accepted
 from envs.config import EnvConfig
 from envs.corpus.convert import paragraphs, tables
 from envs.corpus.convert.rows_out import Converter, JsonRow
-from envs.corpus.evidence import EvidenceReader
+from envs.corpus.evidence import EvidenceReader, Proof, needle_error
 from envs.corpus.library import Library, open_library
 from envs.corpus.pages import CorpusSite
 from envs.corpus.rows import DOCUMENTS_FILE, QUESTIONS_FILE, BadRows, Question
@@ -41,7 +41,8 @@ SOLVABLE = "solvable"  # its evidence is proven and its answer can be copied fro
 UNCOPYABLE = "answer cannot be copied"  # e.g. yes or no: no text on the way says it
 UNPROVEN = "evidence not found"  # no block of a document holds what should prove it
 NO_EVIDENCE = "no evidence"
-EXIT_FAILED, EXIT_USAGE = 1, 2
+EXIT_FAILED = 1
+_UNCHECKED_FILE = "questions.unchecked.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,33 +83,54 @@ def import_corpus(
     converted = FORMATS[format_name](inputs, bad)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / DOCUMENTS_FILE, converted.documents)
-    _write(folder / QUESTIONS_FILE, converted.questions)
+    # A killed import leaves no questions that look checked.
+    unchecked = folder / _UNCHECKED_FILE
+    _write(unchecked, converted.questions)
     library = open_library(folder, cache_dir=cache_dir, skip_bad=skip_bad)
-    questions = read_questions(folder / QUESTIONS_FILE, library, bad)
-    outcomes = outcomes_of(questions, library)
+    questions = read_questions(unchecked, library, bad)
+    outcomes = {question.id: outcome for question, _, outcome in _judged(questions, library)}
     kept = {q.id for q in questions if keep_all or outcomes[q.id] == SOLVABLE}
-    _write(folder / QUESTIONS_FILE, (row for row in converted.questions if row["id"] in kept))
+    rows = (row for row in converted.questions if row["id"] in kept)
+    _write(folder / QUESTIONS_FILE, (_usable(row, outcomes[row["id"]]) for row in rows))
+    unchecked.unlink()
     return _report(library, [q for q in questions if q.id in kept], outcomes, bad)
 
 
+def _usable(row: JsonRow, outcome: str) -> JsonRow:
+    """A row without needles where they prove nothing, which would make it a bad one."""
+    if outcome != UNPROVEN:
+        return row
+    return row | {"evidence": [{"document": item["document"]} for item in row["evidence"]]}
+
+
 def check_corpus(folder: Path, *, skip_bad: bool = False, cache_dir: str = "") -> Report:
-    """Read every row, evidence included; raises as `import_corpus`."""
+    """Read every row and look for all evidence; raises as `import_corpus`."""
     bad = BadRows(skip=skip_bad)
     library = open_library(folder, cache_dir=cache_dir, skip_bad=skip_bad)
-    questions = read_questions(folder / QUESTIONS_FILE, library, bad)
-    return _report(library, questions, outcomes_of(questions, library), bad)
+    path = folder / QUESTIONS_FILE
+    questions = read_questions(path, library, bad)
+    outcomes: dict[str, str] = {}
+    for question, proof, outcome in _judged(questions, library):
+        outcomes[question.id] = outcome
+        error = needle_error(path, question, proof)
+        if error is not None:
+            bad.meet(error)
+    return _report(library, questions, outcomes, bad)
 
 
-def outcomes_of(questions: Iterable[Question], library: Library) -> dict[str, str]:
-    """What becomes of each question, by its id, under the default settings of an env."""
+def _judged(
+    questions: Iterable[Question], library: Library
+) -> Iterator[tuple[Question, Proof, str]]:
+    """What proves each question and what becomes of it, under the default settings of an env."""
     config = EnvConfig()
-    site = CorpusSite(library, language="en", max_elements=config.max_elements)
+    site = CorpusSite(library, language=config.corpus.language, max_elements=config.max_elements)
     reader = EvidenceReader(library, site, config.max_elements)
-    return {question.id: _outcome(question, reader) for question in questions}
+    for question in questions:
+        proof = reader.prove(question)
+        yield question, proof, _outcome(question, proof, reader)
 
 
-def _outcome(question: Question, reader: EvidenceReader) -> str:
-    proof = reader.prove(question)
+def _outcome(question: Question, proof: Proof, reader: EvidenceReader) -> str:
     if not proof.items:
         return UNPROVEN if question.evidence else NO_EVIDENCE
     notes = [
@@ -201,5 +223,6 @@ def _serve(chosen: argparse.Namespace) -> None:
     from envs.web.serve import serve_site
 
     library = open_library(chosen.folder, cache_dir=chosen.cache_dir, skip_bad=chosen.skip_bad)
-    site = CorpusSite(library, language="en", max_elements=EnvConfig().max_elements)
+    config = EnvConfig()
+    site = CorpusSite(library, language=config.corpus.language, max_elements=config.max_elements)
     serve_site(site, chosen.port)

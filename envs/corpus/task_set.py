@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from envs.config import EnvConfig
-from envs.corpus.evidence import EvidenceReader, Proof
+from envs.corpus.evidence import EvidenceReader, Proof, needle_error
 from envs.corpus.library import Library, open_library
 from envs.corpus.pages import CorpusSite
 from envs.corpus.rows import QUESTIONS_FILE, BadRows, Question, RowError, lines_of, question_from
@@ -132,12 +132,8 @@ class CorpusTaskSet:
         if known is not None:
             return known
         proof = self._reader.prove(question)
-        needles = [e.needles for e in question.evidence if e.document == proof.unproven]
-        if any(needles):
-            # A needle that no block holds is a fault of the row, whereas a document without
-            # needles may be one that no block proves.
-            expected = f"texts that one block of {proof.unproven!r} holds"
-            error = RowError(self._path, question.line, "evidence.needles", expected, needles)
+        error = needle_error(self._path, question, proof)
+        if error is not None:
             self.bad.meet(error)
         self._proofs[question.id] = proof
         return proof

@@ -11,13 +11,14 @@ from typing import Any
 import orjson
 import pytest
 
+from envs.corpus import importing
 from envs.corpus.convert import paragraphs, tables
 from envs.corpus.convert.reading import rows_in
 from envs.corpus.importing import SOLVABLE, check_corpus, import_corpus, run
 from envs.corpus.pages import document_url
 from envs.corpus.rows import BadRows, RowError
 from envs.types import Split
-from tests.envs.corpus.small_corpus import task_set_of, write_rows
+from tests.envs.corpus.small_corpus import QUESTIONS, task_set_of, write_corpus, write_rows
 
 HOTPOT: list[dict[str, Any]] = [
     {
@@ -109,6 +110,43 @@ def test_questions_that_copying_cannot_solve_are_kept_when_asked_for(tmp_path: P
     report = import_into(tmp_path / "out", "2wiki", source, keep_all=True)
     assert sum(report.kept.values()) == 2
     assert check_corpus(tmp_path / "out", cache_dir=str(tmp_path / "out" / "cache")) == report
+
+
+def test_kept_questions_whose_evidence_is_not_found_are_no_bad_rows(tmp_path: Path) -> None:
+    lost = HOTPOT[0] | {"_id": "h3", "answer": "Zinc", "supporting_facts": [["Rust", 0]]}
+    lost |= {"context": [["Rust", ["Rust\x07 is iron oxide."]]]}  # no page holds the control mark
+    source = write_json(tmp_path / "dev.json", [lost])
+    report = import_into(tmp_path / "out", "hotpotqa", source, keep_all=True)
+    assert report.outcomes == {"evidence not found": 1}
+    assert check_corpus(tmp_path / "out", cache_dir=str(tmp_path / "out" / "cache")).num_bad == 0
+    task = task_set_of(tmp_path / "out").task(Split.TRAIN, 0)
+    assert task.truth.evidence == () and task.truth.potential == {document_url("Rust"): 1.0}
+
+
+def test_a_check_names_the_row_whose_needles_no_block_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = QUESTIONS[1] | {"evidence": [{"document": "rust", "needles": ["gold"]}]}
+    folder = write_corpus(tmp_path, questions=[QUESTIONS[0], wrong])
+    arguments = ["check", str(folder), "--cache-dir", str(tmp_path / "cache")]
+    assert run(arguments) == 1
+    assert f"{folder / 'questions.jsonl'}:2: evidence.needles: " in capsys.readouterr().err
+    assert run([*arguments, "--skip-bad"]) == 0
+    assert "1 bad rows skipped" in capsys.readouterr().out
+
+
+def test_an_import_that_ends_early_leaves_no_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_json(tmp_path / "dev.json", HOTPOT)
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importing, "open_library", die)
+    with pytest.raises(KeyboardInterrupt):
+        import_into(tmp_path / "out", "hotpotqa", source)
+    assert not (tmp_path / "out" / "questions.jsonl").exists()
 
 
 def test_ottqa_becomes_pages_with_linked_tables(tmp_path: Path) -> None:
