@@ -36,39 +36,11 @@ class CheckpointError(ValueError):
 class Checkpoint:
     """A policy as it was saved."""
 
-    policy_name: str  # as registered, or "module:Class"
+    policy_name: str  # what `policy.name` was
     policy_config: Mapping[str, Any]  # plain values that rebuild the policy
     action_names: tuple[str, ...]  # the action types that the weights know, in their order
     policy_version: int
     weights: Mapping[str, np.ndarray]
-
-
-def save_checkpoint(
-    folder: Path,
-    *,
-    policy_name: str,
-    policy_config: Mapping[str, Any],
-    policy_version: int,
-    weights: Mapping[str, np.ndarray],
-) -> None:
-    """Write a checkpoint at `folder`, which must not exist yet.
-
-    `policy_config` must be plain JSON values. Raises `FileExistsError`, `TypeError` for what is no
-    plain value, or `OSError` when the disk fails; then nothing is at `folder`.
-    """
-    partial = begin_folder(folder)
-    try:
-        manifest = write_model(
-            partial,
-            policy_name=policy_name,
-            policy_config=policy_config,
-            policy_version=policy_version,
-            weights=weights,
-        )
-        finish_folder(partial, folder, manifest)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def begin_folder(folder: Path) -> Path:
@@ -90,7 +62,10 @@ def write_model(
     policy_version: int,
     weights: Mapping[str, np.ndarray],
 ) -> dict[str, Any]:
-    """Write the weights into `partial`; what the manifest says of the model."""
+    """Write the weights into `partial`; what the manifest says of the model.
+
+    `policy_config` must be plain JSON values. Raises `TypeError` for weights that are no numbers.
+    """
     for name, value in weights.items():
         if value.dtype.hasobject:
             raise TypeError(f"weights[{name!r}]: expected an array of numbers, got {value.dtype}")

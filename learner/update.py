@@ -46,7 +46,7 @@ class UpdateReport:
 class Learner:
     """Trains `policy`, a module that satisfies `agent.policy.Policy`, in place.
 
-    Deterministic given the seed (the config's, unless one is passed), the weights and the groups.
+    Deterministic given the config, the weights and the groups.
     Sets no global torch state.
     """
 
@@ -55,7 +55,6 @@ class Learner:
         policy: nn.Module,
         config: LearnerConfig,
         *,
-        seed: int | None = None,
         max_lag: int = ReplayConfig.max_lag,
     ) -> None:
         self._config = config
@@ -67,7 +66,7 @@ class Learner:
         self._credit = CreditAssigner(config.objective, max_lag=max_lag)
         self._controller = KLController(config.objective)
         self._reservoir = StepReservoir(config.reservoir_bytes)
-        self._rng = np.random.default_rng(config.seed if seed is None else seed)
+        self._rng = np.random.default_rng(config.seed)
         self._multipliers = torch.tensor(
             [spec.kl_multiplier for spec in ACTION_SPECS], device=config.device
         )
@@ -268,12 +267,6 @@ class Learner:
         """Copies of the policy's parameters and buffers, by name."""
         state = self._policy.state_dict()
         return {name: value.detach().cpu().numpy().copy() for name, value in state.items()}
-
-    def load_weights(self, weights: Mapping[str, np.ndarray]) -> None:
-        """Start from `weights`, which also become the reference; the optimizer keeps its state."""
-        state = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
-        self._policy.load_state_dict(state)
-        self._reference.load_state_dict(state)
 
     def state_dict(self) -> dict[str, Any]:
         """All that the next update depends on, the reservoir included."""

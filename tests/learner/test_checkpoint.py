@@ -20,10 +20,12 @@ from envs.actions import ACTION_SPECS, NUM_TYPES
 from learner.checkpoint import (
     Checkpoint,
     CheckpointError,
+    begin_folder,
+    finish_folder,
     fit_weights,
     load_checkpoint,
     newest_checkpoint,
-    save_checkpoint,
+    write_model,
 )
 
 NAMES = tuple(spec.name for spec in ACTION_SPECS)
@@ -39,13 +41,15 @@ def _weights(seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def _save(folder: Path, version: int = 5) -> None:
-    save_checkpoint(
-        folder,
+    partial = begin_folder(folder)
+    manifest = write_model(
+        partial,
         policy_name="forager",
         policy_config={"width": 96},
         policy_version=version,
         weights=_weights(),
     )
+    finish_folder(partial, folder, manifest)
 
 
 def test_weights_and_manifest_come_back_as_they_were(tmp_path: Path) -> None:
@@ -97,7 +101,7 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "v5")
 
 
-def test_nothing_is_left_when_the_last_move_fails(
+def test_there_is_no_checkpoint_when_the_last_move_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -106,7 +110,8 @@ def test_nothing_is_left_when_the_last_move_fails(
     monkeypatch.setattr(os, "rename", fail)
     with pytest.raises(OSError, match="disk full"):
         _save(tmp_path / "v5")
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "v5").exists()
+    assert newest_checkpoint(tmp_path) is None
 
 
 def test_a_process_killed_while_it_writes_leaves_no_checkpoint(tmp_path: Path) -> None:
@@ -117,8 +122,11 @@ def test_a_process_killed_while_it_writes_leaves_no_checkpoint(tmp_path: Path) -
         "    pathlib.Path(sys.argv[2]).touch()\n"
         "    time.sleep(60)\n"
         "os.rename = stop\n"
-        "checkpoint.save_checkpoint(pathlib.Path(sys.argv[1]), policy_name='p',"
-        " policy_config={}, policy_version=1, weights={'w': np.zeros(3)})\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "partial = checkpoint.begin_folder(folder)\n"
+        "manifest = checkpoint.write_model(partial, policy_name='p', policy_config={},"
+        " policy_version=1, weights={'w': np.zeros(3)})\n"
+        "checkpoint.finish_folder(partial, folder, manifest)\n"
     )
     mark = tmp_path / "mark"
     process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "v1"), str(mark)])
@@ -142,8 +150,8 @@ def test_an_existing_folder_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_objects_are_neither_saved_nor_unpickled(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="numbers"):
-        save_checkpoint(
-            tmp_path / "v1",
+        write_model(
+            tmp_path,
             policy_name="p",
             policy_config={},
             policy_version=1,

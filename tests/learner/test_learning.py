@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import torch
 
@@ -98,7 +100,7 @@ def _bandit_groups(
 def _train_bandit(config: LearnerConfig, updates: int, seed: int) -> tuple[list[float], bytes]:
     """Chance of the right action before and after training, and the weights' bytes."""
     policy = TinyPolicy(seed=seed)
-    learner = Learner(policy, config, seed=seed)
+    learner = Learner(policy, dataclasses.replace(config, seed=seed))
     rng = np.random.default_rng(seed)
     right = [sorted(_RIGHT).index(kind) for kind in _RIGHT]
 

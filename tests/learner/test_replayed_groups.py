@@ -35,7 +35,7 @@ def test_its_weight_multiplies_its_outcome_term_and_no_other() -> None:
     fresh, old = _groups(2)
     losses = {}
     for weight in (0.0, 1.0, 2.5):
-        learner = Learner(TinyPolicy(seed=1), CONFIG, seed=0)
+        learner = Learner(TinyPolicy(seed=1), CONFIG)
         report = learner.update([fresh, _replayed(old, weight)], progress=0.0)
         losses[weight] = report.metrics["learner/outcome_loss"]
     samples = {
@@ -65,7 +65,7 @@ def test_it_moves_neither_the_scales_nor_the_mean_length() -> None:
 
 def test_it_enters_the_reservoir_once() -> None:
     fresh, old = _groups(2)
-    learner = Learner(TinyPolicy(seed=1), CONFIG, seed=0)
+    learner = Learner(TinyPolicy(seed=1), CONFIG)
     learner.update([old], progress=0.0)
     learner.update([fresh, _replayed(old, 1.0)], progress=0.0)
     steps = sum(len(m.trajectory.steps) for g in (fresh, old) for m in g.members)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from pathlib import Path
 
@@ -40,11 +41,11 @@ def _save(learner: Learner, folder: Path, previous: Path | None = None) -> Path:
 
 
 def _fresh(config: LearnerConfig = CONFIG) -> Learner:
-    return Learner(TinyPolicy(seed=0), config, seed=3)
+    return Learner(TinyPolicy(seed=0), config)
 
 
 def _resumed(folder: Path, damaged: frozenset[str] = frozenset()) -> Learner:
-    learner = Learner(TinyPolicy(seed=9), CONFIG, seed=11)
+    learner = Learner(TinyPolicy(seed=9), dataclasses.replace(CONFIG, seed=11))
     learner.load_state_dict(load_learner(folder, damaged))
     return learner
 

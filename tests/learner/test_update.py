@@ -109,12 +109,12 @@ def test_stale_and_exogenous_steps_carry_no_policy_gradient_and_are_counted() ->
     exogenous = [_edit_steps(group, is_exogenous=True) for group in groups]
     num_steps = sum(len(m.trajectory.steps) for g in groups for m in g.members)
     for untrained, counter in ((stale, "steps_stale"), (exogenous, "steps_exogenous")):
-        learner = Learner(TinyPolicy(), config, max_lag=8, seed=0)
+        learner = Learner(TinyPolicy(), config, max_lag=8)
         before = learner.weights()
         report = learner.update(untrained, progress=0.0)
         assert report.metrics[f"learner/{counter}"] == num_steps == report.metrics["learner/steps"]
         assert _largest_move(learner.weights(), before) < 1e-4
-    learner = Learner(TinyPolicy(), config, max_lag=9, seed=0)
+    learner = Learner(TinyPolicy(), config, max_lag=9)
     before = learner.weights()
     report = learner.update(stale, progress=0.0)
     assert report.metrics["learner/steps_stale"] == 0
@@ -123,7 +123,7 @@ def test_stale_and_exogenous_steps_carry_no_policy_gradient_and_are_counted() ->
 
 
 def test_stale_steps_still_teach_the_step_term() -> None:
-    learner = Learner(TinyPolicy(), QUICK, seed=0)
+    learner = Learner(TinyPolicy(), QUICK)
     before = learner.weights()
     stale = [_edit_steps(group, policy_version=-99) for group in _groups(TinyPolicy())]
     report = learner.update(stale, progress=0.0)
@@ -133,7 +133,7 @@ def test_stale_steps_still_teach_the_step_term() -> None:
 
 
 def test_ratios_beyond_the_cap_are_masked_and_counted() -> None:
-    learner = Learner(TinyPolicy(), dataclasses.replace(QUICK, objective=OUTCOME_ONLY), seed=0)
+    learner = Learner(TinyPolicy(), dataclasses.replace(QUICK, objective=OUTCOME_ONLY))
     before = learner.weights()
     unlikely = np.array([-60.0, 0, 0], dtype=np.float32)
     groups = [_edit_steps(g, log_prob_by_head=unlikely) for g in _groups(TinyPolicy())]
@@ -145,14 +145,14 @@ def test_ratios_beyond_the_cap_are_masked_and_counted() -> None:
 def test_the_behaviour_log_probs_of_the_same_weights_agree() -> None:
     policy = TinyPolicy(seed=3)
     groups = _groups(policy)
-    report = Learner(policy, QUICK, seed=0).update(groups, progress=0.0)
+    report = Learner(policy, QUICK).update(groups, progress=0.0)
     assert report.metrics["learner/same_version_log_prob_gap_nats"] < 1e-5
     assert report.metrics["learner/importance_mean"] == pytest.approx(1.0, abs=1e-5)
     assert report.metrics["learner/effective_sample_share"] == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted() -> None:
-    learner = Learner(TinyPolicy(), QUICK, seed=0)
+    learner = Learner(TinyPolicy(), QUICK)
     before = learner.weights()
     groups = []
     for group in _groups(TinyPolicy()):
@@ -173,7 +173,7 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted() -> None:
 
 def test_what_does_not_fit_its_mask_is_refused() -> None:
     (group,) = _groups(TinyPolicy(), count=1)
-    learner = Learner(TinyPolicy(), QUICK, seed=0)
+    learner = Learner(TinyPolicy(), QUICK)
     with pytest.raises(ValueError, match="chosen"):
         learner.update([_edit_steps(group, chosen=10_000)], progress=0.0)
     with pytest.raises(ValueError, match="utilities"):
@@ -189,7 +189,7 @@ def _run_regularised(objective_config: ObjectiveConfig) -> tuple[dict, dict]:  #
     config = LearnerConfig(
         learning_rate=0.02, final_learning_rate=0.02, reference_rate=0.0, objective=objective_config
     )
-    learner = Learner(TinyPolicy(seed=1), config, seed=0)
+    learner = Learner(TinyPolicy(seed=1), config)
     state = learner.state_dict()
     learner.load_state_dict({**state, "reference": TinyPolicy(seed=2).state_dict()})
     groups = _groups(TinyPolicy(), with_utilities=False)
@@ -223,7 +223,7 @@ def test_states_without_utilities_have_no_step_loss() -> None:
 
 def test_the_reference_follows_by_its_rate_once_per_batch_and_gets_no_gradient() -> None:
     policy = TinyPolicy(seed=4)
-    learner = Learner(policy, QUICK, seed=0)
+    learner = Learner(policy, QUICK)
     before = learner.weights()
     learner.update(_groups(policy), progress=0.0)
     after, state = learner.weights(), learner.state_dict()
@@ -234,22 +234,19 @@ def test_the_reference_follows_by_its_rate_once_per_batch_and_gets_no_gradient()
     assert not any(p.requires_grad for p in learner._reference.parameters())
 
 
-def test_weights_are_copies_and_load_back() -> None:
+def test_weights_are_copies() -> None:
     policy = TinyPolicy(seed=5)
-    learner = Learner(policy, QUICK, seed=0)
+    learner = Learner(policy, QUICK)
     weights = learner.weights()
     kept = {name: value.copy() for name, value in weights.items()}
     learner.update(_groups(policy), progress=0.0)
     assert _same(weights, kept)
-    other = Learner(TinyPolicy(seed=6), QUICK, seed=0)
-    other.load_weights(kept)
-    kept["type_weight"][:] = 7.0
-    assert _same(other.weights(), weights)
+    assert not _same(learner.weights(), kept)
 
 
 def test_the_version_counts_batches_and_the_rate_falls_with_progress() -> None:
     policy = TinyPolicy()
-    learner = Learner(policy, QUICK, seed=0)
+    learner = Learner(policy, QUICK)
     reports = [
         learner.update(_groups(policy, seed=i, version=i), progress=p)
         for i, p in enumerate((0.0, 0.5, 1.0))
@@ -260,7 +257,7 @@ def test_the_version_counts_batches_and_the_rate_falls_with_progress() -> None:
 
 
 def test_metric_keys_name_an_area_and_values_are_finite() -> None:
-    report = Learner(TinyPolicy(), QUICK, seed=0).update(_groups(TinyPolicy()), progress=0.0)
+    report = Learner(TinyPolicy(), QUICK).update(_groups(TinyPolicy()), progress=0.0)
     for key, value in report.metrics.items():
         assert key.count("/") == 1
         assert np.isfinite(value), key
@@ -268,12 +265,12 @@ def test_metric_keys_name_an_area_and_values_are_finite() -> None:
 
 def test_resuming_from_the_state_gives_bit_equal_weights() -> None:
     policy = TinyPolicy(seed=7)
-    straight = Learner(policy, QUICK, seed=1)
+    straight = Learner(policy, QUICK)
     straight.update(_groups(policy), progress=0.0)
     saved = pickle.loads(pickle.dumps(straight.state_dict()))
     following = _groups(policy, seed=2, version=1)
     first = straight.update(following, progress=0.3)
-    resumed = Learner(TinyPolicy(seed=8), QUICK, seed=99)
+    resumed = Learner(TinyPolicy(seed=8), dataclasses.replace(QUICK, seed=99))
     resumed.load_state_dict(saved)
     second = resumed.update(following, progress=0.3)
     assert _same(straight.weights(), resumed.weights())
