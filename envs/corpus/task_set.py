@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -77,7 +76,11 @@ def read_questions(path: Path, library: Library, bad: BadRows) -> list[Question]
 
 
 class CorpusTaskSet:
-    """Each split's questions in an order drawn anew for every pass; see `TaskSet`."""
+    """Each split's questions in a mixed order; see `TaskSet`.
+
+    Training goes through its questions again, in an order drawn anew for every pass. The other
+    splits end: an evaluation that counted a question twice would claim more than it knows.
+    """
 
     def __init__(
         self,
@@ -102,15 +105,15 @@ class CorpusTaskSet:
             self._by_split[question.split or split_of_id(question.id)].append(question)
 
     def num_questions(self, split: Split) -> int:
-        """Different questions in a split; `task` goes through them again after that many."""
+        """How many questions a split has."""
         return len(self._by_split[split])
 
-    def kinds(self, split: Split) -> Counter[str]:
-        """How many questions of each kind a split has."""
-        return Counter(question.kind for question in self._by_split[split])
-
     def task(self, split: Split, index: int) -> Task:
-        """Task `index` (>= 0, without end) of a split; the same on every machine."""
+        """Task `index` (>= 0) of a split; the same on every machine.
+
+        Raises `ValueError` for a split without questions, and for more tasks than a split other
+        than training has questions.
+        """
         if index < 0:
             raise ValueError(f"task index: expected >= 0, got {index}")
         questions = self._by_split[split]
@@ -118,6 +121,12 @@ class CorpusTaskSet:
             raise ValueError(
                 f"{self._path}: expected questions of the split {split.value!r}, found none; give "
                 "rows a 'split', or leave it out to have it drawn from the id"
+            )
+        if split is not Split.TRAIN and index >= len(questions):
+            raise ValueError(
+                f"{self._path}: expected at most {len(questions)} tasks of the split "
+                f"{split.value!r}, one for each question, got task {index}; set "
+                "evaluation.num_tasks and evaluation.num_baseline_tasks to no more than that"
             )
         round_, place = divmod(index, len(questions))
         question = questions[_order(split, round_, len(questions))[place]]

@@ -76,7 +76,8 @@ def test_the_same_index_gives_the_same_task_on_every_machine(tmp_path: Path) -> 
         task_set_of(write_corpus(tmp_path / name, questions=questions(60))) for name in "ab"
     )
     for split in Split:
-        for index in (0, 1, 77):
+        last = 77 if split is Split.TRAIN else first.num_questions(split) - 1
+        for index in (0, 1, last):
             assert first.task(split, index) == second.task(split, index)
 
 
@@ -89,8 +90,20 @@ def test_each_pass_has_every_question_once_in_another_order(tmp_path: Path) -> N
     ]
     assert set(passes[0]) == set(passes[1]) and len(set(passes[0])) == count
     assert passes[0] != passes[1]
-    ids = [tasks.task(split, i).task_id for split in Split for i in range(3 * count)]
+    ids = [tasks.task(Split.TRAIN, i).task_id for i in range(3 * count)]
+    for split in (Split.VALIDATION, Split.TEST):
+        ids += [tasks.task(split, i).task_id for i in range(tasks.num_questions(split))]
     assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("split", [Split.VALIDATION, Split.TEST])
+def test_no_evaluation_counts_a_question_twice(tmp_path: Path, split: Split) -> None:
+    tasks = task_set_of(write_corpus(tmp_path, questions=questions(60)))
+    count = tasks.num_questions(split)
+    asked = {tasks.task(split, i).prompt.question for i in range(count)}
+    assert len(asked) == count > 1
+    with pytest.raises(ValueError, match=rf"at most {count} tasks .*set evaluation\.num_tasks"):
+        tasks.task(split, count)
 
 
 def test_splits_are_drawn_from_the_id_eighty_ten_ten() -> None:
@@ -173,4 +186,3 @@ def test_documents_are_the_same_for_every_task(tmp_path: Path) -> None:
     tasks = task_set_of(write_corpus(tmp_path))
     assert len(tasks.library) == len(DOCUMENTS)
     assert tasks.site(tasks.task(Split.TRAIN, 0)) is tasks.site(tasks.task(Split.TEST, 0))
-    assert tasks.kinds(Split.TRAIN) == {"two_hop": 1}
