@@ -33,6 +33,13 @@ def from_config(config: EnvConfig) -> CorpusTaskSet:
     library = open_library(folder, cache_dir=config.corpus.cache_dir, skip_bad=skip_bad)
     bad = BadRows(skip=skip_bad)
     questions = read_questions(folder / QUESTIONS_FILE, library, bad)
+    if library.num_bad or bad.count:  # a cached index was built, and warned, in an earlier run
+        logger.warning(
+            "%s: left out %d bad documents and %d bad questions",
+            folder,
+            library.num_bad,
+            bad.count,
+        )
     site = CorpusSite(library, language=config.corpus.language, max_elements=config.max_elements)
     return CorpusTaskSet(
         questions,

@@ -77,7 +77,9 @@ def test_what_is_no_json_is_a_bad_row(tmp_path: Path) -> None:
         task_set_of(folder)
 
 
-def test_bad_rows_are_counted_when_asked_for(tmp_path: Path) -> None:
+def test_bad_rows_are_counted_when_asked_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = write_corpus(
         tmp_path,
         [{"id": "bad"}, *DOCUMENTS, GOOD | {"id": "rust"}],
@@ -88,6 +90,9 @@ def test_bad_rows_are_counted_when_asked_for(tmp_path: Path) -> None:
     assert tasks.library.num_bad == 2 and len(tasks.library) == len(DOCUMENTS)
     assert tasks.library.document(2).text.startswith("Rust is iron oxide.")
     assert sum(tasks.num_questions(split) for split in Split) == len(QUESTIONS)
+    caplog.clear()
+    task_set_of(folder, skip_bad=True)  # of an index that is there already
+    assert "left out 2 bad documents and 1 bad questions" in caplog.text
 
 
 def test_a_needle_that_no_block_holds_is_a_bad_row(tmp_path: Path) -> None:
