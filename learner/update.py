@@ -87,10 +87,11 @@ class Learner:
         rate = self._set_learning_rate(progress)
         batch = self._credit.assign(groups, policy_version=self._version, means=means)
         self._train_on_fresh(batch, means)
-        for sample in batch.samples:
-            if len(sample.record.utilities) and not sample.is_replayed:
-                self._reservoir.add(sample.record)
-        self._train_on_reservoir(means)
+        if self._config.objective.step_weight > 0:
+            for sample in batch.samples:
+                if len(sample.record.utilities) and not sample.is_replayed:
+                    self._reservoir.add(sample.record)
+            self._train_on_reservoir(means)
         self._move_reference()
         self._controller.update(means.mean("learner/kl_reference_nats"))
         self._version += 1
@@ -137,7 +138,7 @@ class Learner:
 
     def _train_on_reservoir(self, means: Means) -> None:
         """Updates of the step term, with the KL and entropy terms, on states of any age."""
-        if self._config.objective.step_weight == 0 or not len(self._reservoir):
+        if not len(self._reservoir):
             return
         for _ in range(self._config.step_replay_updates):
             records = self._reservoir.sample(self._config.step_replay_states, self._rng)

@@ -132,6 +132,13 @@ def test_stale_steps_still_teach_the_step_term() -> None:
     assert not _same(learner.weights(), before)
 
 
+def test_without_a_step_term_no_past_states_are_kept() -> None:
+    learner = Learner(TinyPolicy(), dataclasses.replace(QUICK, objective=OUTCOME_ONLY))
+    report = learner.update(_groups(TinyPolicy()), progress=0.0)
+    assert report.metrics["learner/reservoir_steps"] == 0
+    assert report.metrics["learner/reservoir_mb"] == 0
+
+
 def test_ratios_beyond_the_cap_are_masked_and_counted() -> None:
     learner = Learner(TinyPolicy(), dataclasses.replace(QUICK, objective=OUTCOME_ONLY))
     before = learner.weights()
