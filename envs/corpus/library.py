@@ -188,19 +188,16 @@ def _write_index(path: Path, folder: Path, *, skip_bad: bool) -> tuple[int, int]
     line_of_id: dict[int, int] = {}  # by hash, in the order of the rows
     urls: dict[int, int] = {}
     for line in lines_of(path):
-        try:
+        with bad.catching():
             document = document_from(path, line)
             first = line_of_id.setdefault(text_hash(document.id), line.number)
             if first != line.number:
                 raise RowError(path, line.number, "id", f"another than line {first}", document.id)
-        except RowError as error:
-            bad.meet(error)
-            continue
-        if document.url:
-            urls.setdefault(text_hash(urldefrag(document.url).url), len(offsets))
-        offsets.append(line.offset_bytes)
-        lines.append(line.number)
-        builder.add(document.title, plain_text(document))
+            if document.url:
+                urls.setdefault(text_hash(urldefrag(document.url).url), len(offsets))
+            offsets.append(line.offset_bytes)
+            lines.append(line.number)
+            builder.add(document.title, plain_text(document))
     if not offsets:
         raise ValueError(f"{path}: expected documents, found none ({bad.count} bad rows)")
     np.save(folder / "offsets.npy", np.array(offsets, dtype=np.int64))

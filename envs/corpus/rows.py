@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import logging
 from collections.abc import Iterator, Mapping
@@ -103,6 +104,14 @@ class BadRows:
         if len(self.messages) < _MAX_LOGGED:
             self.messages.append(str(error))
             logger.warning("skipped a bad row: %s", error)
+
+    @contextlib.contextmanager
+    def catching(self) -> Iterator[None]:
+        """A block that deals with one row; it ends where a `RowError` is met."""
+        try:
+            yield
+        except RowError as error:
+            self.meet(error)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -65,7 +65,7 @@ def read_questions(path: Path, library: Library, bad: BadRows) -> list[Question]
     questions: list[Question] = []
     line_of_id: dict[str, int] = {}
     for line in lines_of(path):
-        try:
+        with bad.catching():
             question = question_from(path, line)
             first = line_of_id.setdefault(question.id, line.number)
             if first != line.number:
@@ -75,10 +75,7 @@ def read_questions(path: Path, library: Library, bad: BadRows) -> list[Question]
                     raise RowError(
                         path, line.number, "evidence", "the id of a document", row.document
                     )
-        except RowError as error:
-            bad.meet(error)
-            continue
-        questions.append(question)
+            questions.append(question)
     return questions
 
 

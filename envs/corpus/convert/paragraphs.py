@@ -29,15 +29,13 @@ def convert(inputs: Sequence[Path], bad: BadRows) -> Converted:
     shelf = _Shelf()
     questions: list[JsonRow] = []
     for row in rows_in(inputs, bad):
-        try:
+        with bad.catching():
             if "question" in row.values:
                 questions.append(_question(row, shelf))
             else:
                 title = row.get("title", str, "a title, or a 'question'")
                 text = row.get("text", str, "a text")
                 shelf.put(fold(title), [fold(s) for s in sentences(text)])
-        except RowError as error:
-            bad.meet(error)
     return Converted(documents=shelf.documents(), questions=questions)
 
 

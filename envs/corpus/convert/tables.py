@@ -33,20 +33,16 @@ def convert(inputs: Sequence[Path], bad: BadRows) -> Converted:
     pages = _Pages()
     asked: list[SourceRow] = []
     for row in rows_in(inputs, bad):
-        try:
+        with bad.catching():
             if "question_id" in row.values:
                 asked.append(row)
             elif not _passages(row):
                 for table in _tables(row):
                     pages.add(table)
-        except RowError as error:
-            bad.meet(error)
     questions: list[JsonRow] = []
     for row in asked:
-        try:
+        with bad.catching():
             questions.append(_question(row, pages))
-        except RowError as error:
-            bad.meet(error)
     return Converted(documents=_documents(pages, inputs, bad), questions=questions)
 
 
@@ -168,10 +164,8 @@ def _documents(pages: _Pages, inputs: Sequence[Path], bad: BadRows) -> Iterator[
             done.add(name)
             yield {"id": name, "title": _title(name), "text": detokenised(text)}
     for name, tables in pages.tables.items():
-        try:
+        with bad.catching():
             yield _page(name, tables, intros.get(name, ""))
-        except RowError as error:
-            bad.meet(error)
 
 
 def _page(name: str, tables: Sequence[SourceRow], intro: str) -> JsonRow:
