@@ -14,12 +14,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from agent.policy import MASKED_LOG_PROB
 from learner.config import ObjectiveConfig
 
 # e^20: ratios beyond it are far outside any clip range, and exp would overflow with NaN gradients.
 _MAX_LOG_RATIO = 20.0
-# A finite fill under softmax: -inf has NaN entropy gradients.
-_FILL = -1e9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,7 +158,7 @@ def listwise_step_loss(
     states need no importance weight. Adding a constant to a state's utilities changes nothing.
     """
     tilted = log_reference.detach() + utilities / (anchor * temperature)
-    log_target = torch.log_softmax(tilted.masked_fill(~flat_mask, _FILL), dim=1)
+    log_target = torch.log_softmax(tilted.masked_fill(~flat_mask, MASKED_LOG_PROB), dim=1)
     gap = torch.where(flat_mask, log_target - log_action, 0.0)
     return (log_target.exp() * gap).sum(dim=1)
 

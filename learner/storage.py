@@ -59,7 +59,7 @@ def read_tree(path: Path, types: Iterable[type] = ()) -> Any:
         return _Reader(types, document[_FIELDS], flat).decode(document[_TREE])
     except StorageError:
         raise
-    except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise StorageError(f"{path}: expected a file of plain arrays ({error!r})") from error
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from learner import objective
 from learner.config import ObjectiveConfig
-from learner.objective import Distribution, KLController
+from learner.objective import Distribution, KLController, Legal
 from tests.learner.tabular import LEGAL, MULTIPLIERS, distribution, leaves, random_logits
 
 CONFIG = ObjectiveConfig()
@@ -177,6 +177,38 @@ def test_masked_logits_get_a_gradient_of_exactly_zero(term: str) -> None:
     if actions.grad is not None:
         assert torch.isfinite(actions.grad).all()
         assert (actions.grad[1, 4:] == 0.0).all()
+
+
+def test_a_single_legal_action_has_log_prob_and_every_gradient_exactly_zero() -> None:
+    lone = Legal(
+        type_mask=torch.tensor([[False, True, False]]),
+        flat_type=torch.tensor([[1, 0, 0]]),
+        flat_mask=torch.tensor([[True, False, False]]),
+    )
+    logits = torch.randn(1, 3, dtype=torch.float64, requires_grad=True)
+    log_type = torch.log_softmax(logits.masked_fill(~lone.type_mask, -1e9), dim=1)
+    log_action = log_type[:, [1, 0, 0]].masked_fill(~lone.flat_mask, -1e9)
+    policy = Distribution(log_type=log_type, log_action=log_action)
+    one = torch.ones(1, dtype=torch.float64)
+    log_prob = policy.log_action[:, 0]
+    term = objective.outcome_loss(
+        log_prob, log_prob.detach(), 0 * one, -3 * one, torch.tensor([True]), config=CONFIG
+    )
+    step = objective.listwise_step_loss(
+        log_action,
+        log_action.detach(),
+        torch.tensor([[0.7, 0.0, 0.0]], dtype=torch.float64),
+        lone.flat_mask,
+        anchor=1.0,
+        temperature=0.1,
+    )
+    kl = objective.action_aware_kl(policy, policy.detach(), lone, MULTIPLIERS)
+    assert log_prob.item() == step.item() == kl.item() == 0.0
+    assert term.weight.item() == 1.0
+    entropies = objective.normalised_entropies(policy, lone)
+    assert [h.item() for h in entropies] == [0.0, 0.0]
+    for value in (log_prob, term.loss, step, kl, *entropies):
+        assert (_grad(value.sum(), logits) == 0.0).all()
 
 
 def test_an_infinite_fill_would_make_gradients_nan() -> None:

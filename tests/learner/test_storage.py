@@ -75,8 +75,9 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "pickled.npz", tree=np.array([print], dtype=object))
     np.savez(tmp_path / "other.npz", weights=np.zeros(3))
     (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "empty.npz").touch()
     write_tree(tmp_path / "record.npz", [random_step(np.random.default_rng(0))], RECORDS)
-    for name in ("pickled", "other", "text", "record", "missing"):
+    for name in ("pickled", "other", "text", "empty", "record", "missing"):
         with pytest.raises(StorageError):
             read_tree(tmp_path / f"{name}.npz")
 
