@@ -8,6 +8,7 @@ an evaluation the agent's (`eval_trained/success`). Each producer has a clock of
 
 from __future__ import annotations
 
+import logging
 import netrc
 import os
 import urllib.parse
@@ -19,7 +20,11 @@ from actors.config import LoggerConfig, Tracker
 from actors.metrics import MetricsLog, Sink, Value
 from actors.run_folder import RunFolder
 
+logger = logging.getLogger(__name__)
+
 _WANDB_SERVER = "https://api.wandb.ai"
+# For what is not sent when a run ends; more would outlast the time that a stopped job has to close.
+WANDB_FINISH_TIMEOUT_S = 10.0
 # Event -> the key that its rows are plotted over.
 AXES = {
     "update": "learner/policy_version",
@@ -100,7 +105,13 @@ class TensorBoardSink:
 class WandbSink:
     """One W&B run in the run's folder: online with a key, else offline for `wandb sync`."""
 
-    def __init__(self, folder: RunFolder, config: LoggerConfig) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        config: LoggerConfig,
+        *,
+        finish_timeout_s: float = WANDB_FINISH_TIMEOUT_S,
+    ) -> None:
         import wandb
 
         self.run_id = folder.path.name
@@ -112,7 +123,12 @@ class WandbSink:
             dir=str(folder.path),
             mode=wandb_mode(os.environ, Path(os.environ.get("NETRC", "~/.netrc")).expanduser()),
             config=_saved_config(folder.config),
-            settings=wandb.Settings(console="off", silent=True),
+            settings=wandb.Settings(
+                console="off",
+                silent=True,
+                finish_timeout=finish_timeout_s,
+                finish_timeout_raises=True,
+            ),
         )
         self._scalars = Scalars()
         self._known_areas: set[str] = set()
@@ -132,8 +148,14 @@ class WandbSink:
             self._run.define_metric(f"{area}/*", step_metric=axis)
 
     def close(self) -> None:
-        """Everything written, also when a signal ends the run."""
-        self._run.finish()
+        """Everything on disk, also when a signal ends the run; sent, if the server takes it."""
+        try:
+            self._run.finish()
+        except TimeoutError:
+            where = Path(self._run.dir).parent
+            logger.warning(
+                "W&B did not take all metrics in time; `wandb sync %s` sends them", where
+            )
 
 
 def wandb_mode(environment: Mapping[str, str], netrc_path: Path) -> Any:

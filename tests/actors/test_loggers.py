@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import http.server
+import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import orjson
 import pytest
 
 from actors.config import LoggerConfig, Tracker
@@ -146,10 +150,10 @@ def test_wandb_is_online_with_a_key_and_offline_without(tmp_path: Path):
 
 
 def wandb_records(run: Path) -> list[Any]:
-    """What an offline run holds, in order."""
+    """What a run holds on disk, in order."""
     from wandb.proto.wandb_internal_pb2 import Record
 
-    (path,) = run.glob("wandb/offline-run-*/*.wandb")
+    (path,) = run.glob("wandb/*run-*/*.wandb")
     return [Record.FromString(data) for data in leveldb_records(path.read_bytes())]
 
 
@@ -170,6 +174,64 @@ def leveldb_records(content: bytes) -> Iterator[bytes]:
         if place in last_chunks:
             yield record
             record = b""
+
+
+class FadingServer(http.server.BaseHTTPRequestHandler):
+    """A W&B server that takes up a run and then answers no more."""
+
+    RUN_ID = "r"
+    _BUCKET: ClassVar = {"name": RUN_ID, "project": {"name": "p", "entity": {"name": "me"}}}
+    _ANSWERS: ClassVar = {"upsertBucket": {"bucket": {"id": "i", **_BUCKET}, "inserted": True}}
+
+    def do_POST(self) -> None:
+        query = self.rfile.read(int(self.headers["content-length"]))
+        if self.path.endswith("/file_stream") or b"createRunFiles" in query:
+            return  # the connection ends without an answer, at every try
+        body = orjson.dumps({"data": self._ANSWERS if b"upsertBucket" in query else {}})
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+_SENDING = """
+import pathlib, sys
+from actors.config import LoggerConfig
+from actors.loggers import WandbSink
+from actors.run_folder import RunFolder
+
+folder = RunFolder(path=pathlib.Path(sys.argv[1]))
+sink = WandbSink(folder, LoggerConfig(), finish_timeout_s=1.0)
+sink.write("update", 1.0, {"learner/policy_version": 7, "learner/grad_norm": 0.5})
+sink.close()
+"""
+
+
+@pytest.mark.timeout(120)
+def test_a_wandb_server_that_answers_no_more_does_not_hold_up_the_end(tmp_path: Path):
+    run = tmp_path / FadingServer.RUN_ID
+    run.mkdir()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), FadingServer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environment = {
+            **os.environ,
+            "WANDB_MODE": "online",
+            "WANDB_API_KEY": "k" * 40,
+            "WANDB_BASE_URL": f"http://127.0.0.1:{server.server_port}",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", _SENDING, str(run)],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    (left,) = run.glob("wandb/run-*")
+    assert f"wandb sync {left}" in done.stderr
+    records = [record for record in wandb_records(run) if record.HasField("history")]
+    assert len(records) == 1, "what was not sent is on disk"
 
 
 @pytest.mark.timeout(120)
