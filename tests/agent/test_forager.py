@@ -6,6 +6,7 @@ import dataclasses
 import pickle
 
 import numpy as np
+import pytest
 import torch
 
 from agent.config import PolicyConfig
@@ -25,7 +26,7 @@ from agent.forager.words import clue_words, shares_stem, similarities, tokens
 from agent.policy import collate, sample_row
 from agent.policy_agent import PolicyAgent, build_policy
 from agent.scripted.random_agent import RandomAgent
-from envs.actions import ACTION_SPECS, TYPE_INDEX, Action, enumerate_actions
+from envs.actions import ACTION_SPECS, NUM_TYPES, TYPE_INDEX, Action, enumerate_actions
 from envs.types import Note, Observation, Role, Split
 from tests.envs.small_site import ANN, ORLA
 from tests.envs.test_search_env import begin, element, make_small_env, span
@@ -146,6 +147,32 @@ def test_every_match_feature_moves_somewhere():
     # digits in spans.
     assert (element_rows.std(axis=0) == 0).sum() <= 9
     assert (span_rows.std(axis=0) == 0).sum() <= 2
+
+
+def test_every_feature_column_moves_the_policy():
+    policy = trained_like_policy()
+    seen = observations()
+    kinds = np.arange(NUM_TYPES) == TYPE_INDEX["switch_tab"]
+    masks = [
+        dataclasses.replace(s.mask, type=s.mask.type | kinds, tab=np.ones_like(s.mask.tab))
+        for s in seen
+    ]
+    batch = collate([model_inputs(s) for s in seen], masks)
+    for columns in (batch.state, batch.element, batch.span, batch.tab):
+        # Random features on the same pages, so that no column is 0 and no unit is off everywhere.
+        columns.normal_(generator=torch.Generator().manual_seed(2)).requires_grad_()
+    policy(batch).log_action[batch.flat_mask].square().sum().backward()
+    for columns in (batch.state, batch.element, batch.span, batch.tab):
+        assert columns.grad is not None
+        moves = columns.grad.abs().flatten(end_dim=-2).amax(dim=0)
+        assert (moves > 0).all(), (moves == 0).nonzero().flatten().tolist()
+
+
+def test_a_state_without_any_legal_action_is_refused():
+    seen = observations()[0]
+    mask = dataclasses.replace(seen.mask, type=np.zeros_like(seen.mask.type))
+    with pytest.raises(ValueError):
+        collate([model_inputs(seen)], [mask])
 
 
 def test_a_note_moves_the_features_of_spans_and_elements():
