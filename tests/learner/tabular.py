@@ -43,3 +43,10 @@ def random_logits(seed: int, scale: float = 1.0) -> tuple[Tensor, Tensor]:
 def leaves(seed: int, scale: float = 1.0) -> tuple[Tensor, Tensor]:
     types, actions = random_logits(seed, scale)
     return types.requires_grad_(), actions.requires_grad_()
+
+
+def grad(value: Tensor, *leaves_: Tensor) -> Tensor:
+    """The gradient of `value` by all leaves, flat; zero where it does not depend on one."""
+    grads = torch.autograd.grad(value, leaves_, allow_unused=True, retain_graph=True)
+    parts = [torch.zeros_like(x) if g is None else g for x, g in zip(leaves_, grads, strict=True)]
+    return torch.cat([part.flatten() for part in parts])
