@@ -9,9 +9,11 @@ driver as `InfraError`, after which `close` and `start` bring up a fresh one.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from envs.actions import MAX_TABS
@@ -62,6 +64,24 @@ _SELECT = """function (index) {
 }"""
 _LINK_URL = "function () { return this.isConnected ? this.href || '' : null; }"
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _guarded(
+    method: Callable[_P, Coroutine[Any, Any, _T]],
+) -> Callable[_P, Coroutine[Any, Any, _T]]:
+    """`method`, but an error of the browser that it has no use for leaves as `InfraError`."""
+
+    @functools.wraps(method)
+    async def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return await method(*args, **kwargs)
+        except CdpError as error:
+            raise InfraError(StopReason.INFRA_BROWSER, str(error)) from error
+
+    return guarded
+
 
 class ChromiumDriver:
     """One Chromium; see `envs.driver.PageDriver` for what each method does."""
@@ -88,6 +108,7 @@ class ChromiumDriver:
 
     # --- Life ---------------------------------------------------------------------------------
 
+    @_guarded
     async def start(self) -> None:
         """Bring the browser up; one that is still there is closed first."""
         await self.close()
@@ -99,9 +120,6 @@ class ChromiumDriver:
             await self._browser.start(self._server.port)
             await self._connection.connect(self._browser.devtools_url)
             await self._strip.connect()
-        except CdpError as error:
-            await self.close()
-            raise InfraError(StopReason.INFRA_BROWSER, str(error)) from error
         except BaseException:
             await self.close()
             raise
@@ -112,6 +130,7 @@ class ChromiumDriver:
         await self._browser.close()
         await self._server.close()
 
+    @_guarded
     async def reset(self, site: Site) -> None:
         """Start an episode in a context of its own; in a fresh browser when this one is old."""
         if self._num_episodes >= self._config.episodes_per_browser:
@@ -120,13 +139,11 @@ class ChromiumDriver:
         self._num_episodes += 1
         self._nodes = ()
         self._server.set_site(site)
-        try:
-            await self._strip.new_context()
-        except CdpError as error:
-            raise InfraError(StopReason.INFRA_BROWSER, str(error)) from error
+        await self._strip.new_context()
 
     # --- Reading ------------------------------------------------------------------------------
 
+    @_guarded
     async def snapshot(self, *, with_screenshot: bool) -> PageSnapshot:
         """Read the active page."""
         try:
@@ -135,10 +152,7 @@ class ChromiumDriver:
             _LOG.debug("the document went away while it was read: %s", error)
         tab = self._tab()
         await settle_navigation(tab, begin(tab), self._config)
-        try:
-            return await self._read(with_screenshot)
-        except CdpError as error:
-            raise InfraError(StopReason.INFRA_BROWSER, str(error)) from error
+        return await self._read(with_screenshot)
 
     async def _read(self, with_screenshot: bool) -> PageSnapshot:
         tab = self._tab()
@@ -155,6 +169,7 @@ class ChromiumDriver:
 
     # --- Acting on the page -------------------------------------------------------------------
 
+    @_guarded
     async def open(self, url: str) -> Effect:
         """Load `url` in the active tab; anything but http and https is refused."""
         if urlsplit(url).scheme not in _OPENABLE_SCHEMES:
@@ -164,6 +179,7 @@ class ChromiumDriver:
         tab.expect_navigation(tab.post("Page.navigate", {"url": url}))
         return await self._follow(await settle_navigation(tab, start, self._config), tab, ())
 
+    @_guarded
     async def click(self, node_ref: int) -> Effect:
         """Scroll the element into view and click it; new tabs that opens are followed."""
 
@@ -172,6 +188,7 @@ class ChromiumDriver:
 
         return await self._act(action)
 
+    @_guarded
     async def hover(self, node_ref: int) -> Effect:
         """Move the mouse over the element."""
 
@@ -180,6 +197,7 @@ class ChromiumDriver:
 
         return await self._act(action)
 
+    @_guarded
     async def type_text(self, node_ref: int, text: str) -> Effect:
         """Focus the field and replace its content."""
 
@@ -193,10 +211,12 @@ class ChromiumDriver:
 
         return await self._act(action, needs_quiet=False)
 
+    @_guarded
     async def clear(self, node_ref: int) -> Effect:
         """Empty the field."""
         return await self.type_text(node_ref, "")
 
+    @_guarded
     async def select_option(self, node_ref: int, option: int) -> Effect:
         """Choose an option of a select box."""
 
@@ -208,6 +228,7 @@ class ChromiumDriver:
 
         return await self._act(action)
 
+    @_guarded
     async def press_enter(self) -> Effect:
         """Press Enter in the focused element."""
 
@@ -218,6 +239,7 @@ class ChromiumDriver:
 
         return await self._act(action)
 
+    @_guarded
     async def scroll_by(self, dy_px: int) -> Effect:
         """Scroll the page; a large `dy_px` goes to the bottom."""
 
@@ -226,6 +248,7 @@ class ChromiumDriver:
 
         return await self._act(action)
 
+    @_guarded
     async def wait(self, duration_ms: int) -> Effect:
         """Let the page run for `duration_ms`."""
 
@@ -238,19 +261,18 @@ class ChromiumDriver:
 
     # --- History and tabs ---------------------------------------------------------------------
 
+    @_guarded
     async def go_back(self) -> Effect:
         """One step back in the active tab's history."""
         tab = self._tab()
         start = begin(tab)
-        try:
-            entry = entry_before(await tab.call("Page.getNavigationHistory"))
-            if entry is None:
-                return _still("no_history")
-            await tab.call("Page.navigateToHistoryEntry", {"entryId": entry["id"]})
-        except CdpError as error:
-            raise InfraError(StopReason.INFRA_BROWSER, str(error)) from error
+        entry = entry_before(await tab.call("Page.getNavigationHistory"))
+        if entry is None:
+            return _still("no_history")
+        await tab.call("Page.navigateToHistoryEntry", {"entryId": entry["id"]})
         return await self._follow(await settle(tab, start, self._config), tab, ())
 
+    @_guarded
     async def open_in_new_tab(self, node_ref: int) -> Effect:
         """Open a link in a new tab and make it the active one."""
         tab = self._tab()
@@ -263,18 +285,17 @@ class ChromiumDriver:
             return _still(error.reason)
         if not url:
             return _still("target_gone" if url is None else "not_a_link")
-        try:
-            await self._strip.open_blank()
-        except CdpError as error:
-            raise InfraError(StopReason.INFRA_BROWSER, str(error)) from error
+        await self._strip.open_blank()
         return await self.open(url)
 
+    @_guarded
     async def switch_tab(self, tab: int) -> Effect:
         """Make a tab the active one."""
         if not 0 <= tab < len(self._strip.tabs):
             return _still("no_such_tab")
         return await self._change_tab(self._strip.bring_to_front(tab))
 
+    @_guarded
     async def close_tab(self) -> Effect:
         """Close the active tab; the one before it becomes active."""
         if len(self._strip.tabs) < 2:
@@ -322,10 +343,7 @@ class ChromiumDriver:
     async def _change_tab(self, change: Awaitable[None]) -> Effect:
         """Another tab comes to the front: for the agent that is another document."""
         start_s = asyncio.get_running_loop().time()
-        try:
-            await change
-        except CdpError as error:
-            raise InfraError(StopReason.INFRA_BROWSER, str(error)) from error
+        await change
         tab = self._tab()
         start = StepStart(time_s=start_s, num_commits=tab.num_commits)
         return replace(await settle(tab, start, self._config, needs_quiet=False), navigated=True)

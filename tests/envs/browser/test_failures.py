@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import os
 import signal
 
@@ -14,7 +15,7 @@ import pytest
 from envs.browser.driver import ChromiumDriver
 from envs.browser.profile import process_folder
 from envs.config import BrowserConfig
-from envs.driver import InfraError
+from envs.driver import InfraError, PageDriver
 from envs.types import StopReason
 from tests.envs.browser.sites import HANG_S, PathSite, element, html, url
 
@@ -157,6 +158,24 @@ async def test_a_killed_renderer_is_an_infra_failure_and_heals():
                 await driver.snapshot(with_screenshot=False)
         assert failure.value.stop is StopReason.INFRA_BROWSER
         await assert_heals(driver)
+
+
+async def test_a_browser_that_refuses_a_new_tab_is_an_infra_failure_and_heals():
+    async with running() as driver:
+        link = element(await driver.snapshot(with_screenshot=False), "Next")
+        driver._strip._context = "gone"  # what a dying browser says, from one that lives
+        with pytest.raises(InfraError, match="createTarget") as failure:
+            await driver.open_in_new_tab(link.node_ref)
+        assert failure.value.stop is StopReason.INFRA_BROWSER
+        await assert_heals(driver)
+
+
+def test_no_method_of_the_driver_lets_an_error_of_the_browser_out():
+    names = {
+        name for name, member in vars(PageDriver).items() if inspect.iscoroutinefunction(member)
+    }
+    for name in names - {"close"}:  # which calls nothing in the browser
+        assert hasattr(getattr(ChromiumDriver, name), "__wrapped__"), name
 
 
 async def test_an_old_browser_is_replaced_at_reset():
