@@ -46,7 +46,6 @@ class NodeStyle:
     is_pointer: bool = False
     luminance: float = 0.0
     is_fixed: bool = False
-    z_index: int = 0
 
 
 DEFAULT_STYLE = NodeStyle()
@@ -65,6 +64,7 @@ class DomNode:
     is_rendered: bool  # has a layout box and is not visibility: hidden
     node_ref: int  # the driver's handle
     frame_slot: int = 0
+    base_url: str = ""  # that links in it start from; "" is the page's
     style: NodeStyle = DEFAULT_STYLE
     value: str = ""  # current value of a field
     is_checked: bool = False
@@ -216,7 +216,7 @@ def elements_from_dom(
                 text=_label(document, row, role),
                 context=heading if is_text else _context(document, row, ancestors) or heading,
                 value=node.value,
-                href=absolute_url(base_url, node.attributes["href"]) if role is Role.LINK else "",
+                href=_target(node, base_url) if role is Role.LINK else "",
                 options=_options(document, row) if role is Role.SELECT else (),
                 box=node.box,
                 frame_slot=node.frame_slot,
@@ -327,6 +327,10 @@ def _context(document: _Document, row: int, ancestors: Sequence[int]) -> str:
         if document.nodes[ancestor].tag in _CONTEXT_TAGS and document.text(ancestor) != own:
             return document.text(ancestor)[:MAX_CONTEXT_CHARS]
     return ""
+
+
+def _target(link: DomNode, base_url: str) -> str:
+    return absolute_url(link.base_url or base_url, link.attributes["href"])
 
 
 def _options(document: _Document, row: int) -> tuple[str, ...]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
+from http import HTTPStatus
 from typing import Protocol
+from urllib.parse import parse_qsl, unquote
 
 import numpy as np
 
 from envs.actions import FlatActions
 from envs.types import Observation, Split, Task
+
+HOST_SUFFIX = ".forage.test"  # of every site; no other host resolves
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,7 +24,7 @@ class PageRequest:
 
     host: str  # e.g. "search.forage.test", without port
     path: str  # decoded, starts with "/"
-    query: Mapping[str, str]
+    query: Mapping[str, str]  # decoded; the first value of a key that comes twice
     cookies: Mapping[str, str]
 
 
@@ -40,7 +45,8 @@ class Site(Protocol):
 
     Pages may use only two behaviours in script, so that the twin can follow them without one:
     a click on `[data-dismiss="ID"]` removes the element ID and, if the attribute `data-cookie` is
-    present, sets that cookie; everything else is links and GET forms.
+    present, sets that cookie; everything else is links and GET forms. Text fields say
+    `autocomplete="off"`: Chromium would fill the others again on the way back.
     """
 
     def hosts(self) -> tuple[str, ...]:
@@ -48,6 +54,29 @@ class Site(Protocol):
 
     def respond(self, request: PageRequest) -> PageResponse:
         """Answer one request; unknown pages are a 404 page, never an exception."""
+
+
+def page_request(host: str, target: str, cookies: Mapping[str, str]) -> PageRequest:
+    """The request for `target`: a path with its query, as it stands on the request line."""
+    path, _, text = target.partition("?")
+    query: dict[str, str] = {}
+    for key, value in parse_qsl(text, keep_blank_values=True):
+        query.setdefault(key, value)
+    return PageRequest(host=host, path=unquote(path) or "/", query=query, cookies=cookies)
+
+
+def answer(site: Site, request: PageRequest) -> PageResponse:
+    """What `site` answers; an error page when none of its hosts is asked."""
+    if request.host in site.hosts():
+        return site.respond(request)
+    return error_page(HTTPStatus.BAD_GATEWAY, f"No site of this task is called {request.host}.")
+
+
+def error_page(status: HTTPStatus, text: str) -> PageResponse:
+    """A page that says what is wrong with a request."""
+    head = f"<!doctype html><title>{status.value}</title>"
+    body = f"{head}<h1>{status.phrase}</h1><p>{escape(text)}</p>"
+    return PageResponse(status=status, content_type="text/html; charset=utf-8", body=body.encode())
 
 
 class TaskSet(Protocol):

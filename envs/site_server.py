@@ -8,14 +8,11 @@ request is for. Answers come from `Site.respond`, a pure function; only the dela
 from __future__ import annotations
 
 import asyncio
-import logging
 from http import HTTPStatus
 
 from aiohttp import web
 
-from envs.site import PageRequest, PageResponse, Site
-
-_LOG = logging.getLogger(__name__)
+from envs.site import PageResponse, Site, answer, error_page, page_request
 
 _ASSET_MAX_AGE_S = 3600
 # A hanging page is still "being served" when the server closes: nobody waits for its answer.
@@ -27,7 +24,6 @@ class SiteServer:
 
     def __init__(self) -> None:
         self._site: Site | None = None
-        self._hosts: frozenset[str] = frozenset()
         self._runner: web.ServerRunner | None = None
         self._port = 0
 
@@ -39,7 +35,6 @@ class SiteServer:
     def set_site(self, site: Site | None) -> None:
         """Serve `site` from the next request on; None serves nothing."""
         self._site = site
-        self._hosts = frozenset(site.hosts()) if site is not None else frozenset()
 
     async def start(self) -> None:
         """Listen; a second call does nothing."""
@@ -67,39 +62,24 @@ class SiteServer:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         host = request.host.rpartition(":")[0] or request.host
         if request.method not in ("GET", "HEAD"):
-            return _error(HTTPStatus.METHOD_NOT_ALLOWED, "Sites of a task answer GET only.")
-        if self._site is None or host not in self._hosts:
-            return _error(HTTPStatus.BAD_GATEWAY, f"No site of this task is called {host}.")
-        answer = self._site.respond(
-            PageRequest(
-                host=host, path=request.path, query=_query(request), cookies=request.cookies
-            )
-        )
-        if answer.delay_s > 0.0:
-            await asyncio.sleep(answer.delay_s)
-        return _response(answer)
+            refusal = "Sites of a task answer GET only."
+            return _sent(error_page(HTTPStatus.METHOD_NOT_ALLOWED, refusal))
+        if self._site is None:
+            return _sent(error_page(HTTPStatus.BAD_GATEWAY, "There is no task."))
+        target = request.rel_url.raw_path_qs
+        response = answer(self._site, page_request(host, target, request.cookies))
+        if response.delay_s > 0.0:
+            await asyncio.sleep(response.delay_s)
+        return _sent(response)
 
 
-def _query(request: web.BaseRequest) -> dict[str, str]:
-    """The first value of each key."""
-    query: dict[str, str] = {}
-    for key, value in request.query.items():
-        query.setdefault(key, value)
-    return query
-
-
-def _response(answer: PageResponse) -> web.Response:
-    headers = dict(answer.headers)
-    headers["Content-Type"] = answer.content_type
-    if answer.location:
-        headers["Location"] = answer.location
+def _sent(response: PageResponse) -> web.Response:
+    headers = dict(response.headers)
+    headers["Content-Type"] = response.content_type
+    if response.location:
+        headers["Location"] = response.location
     if "Cache-Control" not in headers:
         # "Back" must ask again: what a page shows may depend on a cookie set since.
-        is_page = answer.status != HTTPStatus.OK or answer.content_type.startswith("text/html")
+        is_page = response.status != HTTPStatus.OK or response.content_type.startswith("text/html")
         headers["Cache-Control"] = "no-store" if is_page else f"max-age={_ASSET_MAX_AGE_S}"
-    return web.Response(status=answer.status, body=answer.body, headers=headers)
-
-
-def _error(status: HTTPStatus, text: str) -> web.Response:
-    body = f"<!doctype html><title>{status.value}</title><h1>{status.phrase}</h1><p>{text}</p>"
-    return web.Response(status=status, text=body, content_type="text/html")
+    return web.Response(status=response.status, body=response.body, headers=headers)

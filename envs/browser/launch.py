@@ -30,6 +30,7 @@ from envs.browser.profile import (
 )
 from envs.config import BrowserConfig
 from envs.driver import InfraError
+from envs.site import HOST_SUFFIX
 from envs.types import StopReason
 
 _LOG = logging.getLogger(__name__)
@@ -117,10 +118,10 @@ _HEADLESS_FLAGS = (
 def command_line(config: BrowserConfig, *, profile: Path, site_port: int) -> list[str]:
     """Every flag of the browser.
 
-    Only `*.forage.test` resolves, to the site server; loopback does not resolve either, so that a
+    Only hosts of sites resolve, to the site server; loopback does not resolve either, so that a
     page reaches neither this machine's services nor the debugging port.
     """
-    rules = f"MAP *.forage.test 127.0.0.1:{site_port}, MAP * ~NOTFOUND"
+    rules = f"MAP *{HOST_SUFFIX} 127.0.0.1:{site_port}, MAP * ~NOTFOUND"
     flags = [*_FLAGS, f"--disable-features={','.join(_DISABLED_FEATURES)}"]
     if config.headless:
         flags += _HEADLESS_FLAGS

@@ -22,7 +22,6 @@ _STYLES = (
     "cursor",
     "color",
     "position",
-    "z-index",
     "border-left-width",
     "border-top-width",
     "padding-left",
@@ -97,7 +96,9 @@ class _Decoder:
 
     def add_document(self, index: int, *, parent: int, origin: tuple[float, float]) -> None:
         """Append a document's rows, frames in it included; `origin` is added to every box."""
-        frame = _Frame.of(self.documents[index], slot=self.num_frames)
+        document = self.documents[index]
+        base_url = self.strings[document["baseURL"]] if document["baseURL"] >= 0 else ""
+        frame = _Frame.of(document, slot=self.num_frames, base_url=base_url)
         self.num_frames += 1
         strings, frames = self.strings, frame.content_documents
         rows: list[int] = []  # by index in the document; _DROPPED for what has no row
@@ -161,6 +162,7 @@ class _Decoder:
                 is_rendered=layout is not None and self._is_visible(frame.styles[layout]),
                 node_ref=node_ref(self.generation, backend_id),
                 frame_slot=frame.slot,
+                base_url=frame.base_url,
                 style=self._style(frame.styles[layout]) if layout is not None else DEFAULT_STYLE,
                 value=self._value(frame, i, tag, attributes),
                 is_checked=i in frame.checked,
@@ -229,6 +231,7 @@ class _Frame:
     """Columns of one document [N nodes, L layout boxes]; sparse columns as dicts and sets."""
 
     slot: int
+    base_url: str
     kinds: list[int]  # [N] DOM node types
     parents: list[int]  # [N] -1 at the root
     names: list[int]  # [N] string indices, as are the next two
@@ -246,7 +249,7 @@ class _Frame:
     content_documents: dict[int, int]
 
     @classmethod
-    def of(cls, document: dict[str, Any], *, slot: int) -> _Frame:
+    def of(cls, document: dict[str, Any], *, slot: int, base_url: str) -> _Frame:
         nodes, layout = document["nodes"], document["layout"]
         layout_of: dict[int, int] = {}
         for row, node in enumerate(layout["nodeIndex"]):
@@ -255,6 +258,7 @@ class _Frame:
         inputs.update(_sparse(nodes, "textValue"))
         return cls(
             slot=slot,
+            base_url=base_url,
             kinds=nodes["nodeType"],
             parents=nodes["parentIndex"],
             names=nodes["nodeName"],
@@ -283,14 +287,13 @@ def _moved(bounds: list[float], origin: tuple[float, float]) -> Box:
 
 
 def _parse_style(values: list[str]) -> NodeStyle:
-    _, font_size, weight, cursor, color, position, z_index = values[:7]
+    _, font_size, weight, cursor, color, position = values[:6]
     return NodeStyle(
         font_size_px=_number(font_size),
         is_bold=_number(weight) >= _BOLD_WEIGHT,
         is_pointer=cursor == "pointer",
         luminance=_luminance(color),
         is_fixed=position == "fixed",
-        z_index=int(z_index) if z_index.lstrip("-").isdigit() else 0,
     )
 
 

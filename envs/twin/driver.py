@@ -9,31 +9,49 @@ in-view flags are only makeshift, and there are no screenshots: ask Chromium for
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from lxml import html
 
 from envs.actions import MAX_TABS
 from envs.dom import absolute_url, elements_from_dom, fold
 from envs.driver import Effect, InfraError, PageSnapshot
-from envs.site import PageRequest, Site
-from envs.twin.html_dom import dom_from_html, elements_by_ref, option_label, parse_html
+from envs.site import HOST_SUFFIX, Site, answer, page_request
+from envs.twin.forms import default_submitter, form_url, is_check, submits, toggle
+from envs.twin.html_dom import (
+    base_url,
+    dom_from_html,
+    elements_by_ref,
+    option_label,
+    parse_html,
+)
 from envs.types import PageState, StopReason, Tab
 
 VIEWPORT = (1280, 720)
 MAX_REDIRECTS = 5
 MAX_CACHED_IMAGES = 4096
+_SCHEMES = ("http", "https")
+_FOCUSABLE = frozenset({"a", "button", "input", "textarea"})
 
 
 @dataclass(kw_only=True, slots=True)
 class _Page:
     """A loaded document and what was done to it."""
 
-    url: str
+    urls: list[str]  # the places in it that were visited, oldest first
     document: html.HtmlElement
     values: dict[int, str] = field(default_factory=dict)
     focused: int = -1
     scroll_y_px: float = 0.0
+    is_failed: bool = False  # nothing answered
+
+    @property
+    def url(self) -> str:
+        return self.urls[-1]
+
+    @property
+    def base_url(self) -> str:
+        return base_url(self.document, self.url)
 
     def title(self) -> str:
         return fold(self.document.findtext(".//title") or "")
@@ -68,7 +86,7 @@ class TwinDriver:
         self._site = site
         self._cookies = {}
         self._image_ok = {}
-        self._tabs = [_History(pages=[_Page(url="about:blank", document=parse_html(b""))])]
+        self._tabs = [_History(pages=[_Page(urls=["about:blank"], document=parse_html(b""))])]
         self._active = 0
 
     async def open(self, url: str) -> Effect:
@@ -84,7 +102,7 @@ class TwinDriver:
         nodes, height_px = dom_from_html(page.document, values=page.values, focused=page.focused)
         elements, is_truncated = elements_from_dom(
             nodes,
-            base_url=page.url,
+            base_url=page.base_url,
             viewport=VIEWPORT,
             scroll_y_px=page.scroll_y_px,
             max_elements=self._max_elements,
@@ -101,7 +119,7 @@ class TwinDriver:
                 Tab(url=h.pages[-1].url, title=h.pages[-1].title(), active=i == self._active)
                 for i, h in enumerate(self._tabs)
             ),
-            can_go_back=len(self._tabs[self._active].pages) > 1,
+            can_go_back=len(page.urls) > 1 or len(self._tabs[self._active].pages) > 1,
             state=PageState.IDLE,
             screenshot_jpeg=b"",
             screenshot_scale=0.0,
@@ -112,23 +130,17 @@ class TwinDriver:
         element = self._element(node_ref)
         if element is None:
             return _still("target_gone")
+        self._page.focused = node_ref if element.tag in _FOCUSABLE else -1
         dismissed = element.get("data-dismiss")
         if dismissed:
             return self._dismiss(element, dismissed)
         if element.tag == "a" and element.get("href") is not None:
-            url = absolute_url(self._page.url, element.get("href"))
-            if not url:
-                return _still("ok")
-            if element.get("target") == "_blank":
-                return self._open_tab(url)
-            return self._navigate(url)
+            return self._follow(element)
         form = next(element.iterancestors("form"), None)
-        if form is not None and _submits(element):
-            return self._submit(form)
-        if element.tag in ("input", "textarea"):
-            self._page.focused = node_ref
-            if element.get("type") in ("checkbox", "radio"):
-                _toggle(element)
+        if form is not None and submits(element):
+            return self._submit(form, element)
+        if is_check(element):
+            toggle(element)
         return _still("ok")
 
     async def hover(self, node_ref: int) -> Effect:
@@ -164,8 +176,8 @@ class TwinDriver:
         if element is None:
             return _still("nothing_focused")
         form = next(element.iterancestors("form"), None)
-        if element.tag == "input" and form is not None:
-            return self._submit(form)
+        if element.tag == "input" and form is not None and not submits(element):
+            return self._submit(form, default_submitter(form))
         return await self.click(self._page.focused)
 
     async def scroll_by(self, dy_px: int) -> Effect:
@@ -179,11 +191,16 @@ class TwinDriver:
     async def go_back(self) -> Effect:
         """One step back in the active tab's history."""
         pages = self._tabs[self._active].pages
+        if len(self._page.urls) > 1:
+            self._page.urls.pop()
+            return _still("ok")
         if len(pages) < 2:
             return _still("no_history")
         pages.pop()
         # Pages are not cached: going back asks the site again, and what was typed is gone.
-        pages[-1] = self._load(pages[-1].url)
+        *earlier, url = pages[-1].urls
+        pages[-1] = self._load(url)
+        pages[-1].urls[:0] = earlier
         return self._arrived(pages[-1])
 
     async def open_in_new_tab(self, node_ref: int) -> Effect:
@@ -191,7 +208,7 @@ class TwinDriver:
         element = self._element(node_ref)
         if element is None or element.get("href") is None:
             return _still("target_gone")
-        url = absolute_url(self._page.url, element.get("href"))
+        url = absolute_url(self._page.base_url, element.get("href"))
         return self._open_tab(url) if url else _still("not_a_link")
 
     async def switch_tab(self, tab: int) -> Effect:
@@ -199,7 +216,7 @@ class TwinDriver:
         if not 0 <= tab < len(self._tabs):
             return _still("no_such_tab")
         self._active = tab
-        return self._arrived(self._page)
+        return _CHANGED_TAB
 
     async def close_tab(self) -> Effect:
         """Close the active tab; the one before it becomes active."""
@@ -207,7 +224,7 @@ class TwinDriver:
             return _still("last_tab")
         del self._tabs[self._active]
         self._active = max(0, self._active - 1)
-        return self._arrived(self._page)
+        return _CHANGED_TAB
 
     async def wait(self, duration_ms: int) -> Effect:
         """Pages of a `Site` do not change by themselves."""
@@ -225,6 +242,19 @@ class TwinDriver:
         elements = elements_by_ref(self._page.document)
         return elements[node_ref] if 0 <= node_ref < len(elements) else None
 
+    def _follow(self, link: html.HtmlElement) -> Effect:
+        page = self._page
+        url, mark, fragment = _split_fragment(page.base_url, link.get("href"))
+        if urlsplit(url).scheme not in _SCHEMES:
+            return _still("ok")
+        if link.get("target") == "_blank":
+            return self._open_tab(url + mark + fragment)
+        if not mark or url != urldefrag(page.url).url:
+            return self._navigate(url + mark + fragment)
+        if url + mark + fragment != page.url:
+            page.urls.append(url + mark + fragment)
+        return _still("ok")
+
     def _open_tab(self, url: str) -> Effect:
         if len(self._tabs) >= MAX_TABS:
             return _still("too_many_tabs")
@@ -234,8 +264,10 @@ class TwinDriver:
 
     def _navigate(self, url: str) -> Effect:
         pages = self._tabs[self._active].pages
-        if pages and pages[-1].url == url:
-            pages.pop()  # a link to the page itself replaces it in the history
+        if pages and pages[-1].url == url:  # a link to the page itself replaces it in the history
+            pages[-1].urls.pop()
+            if not pages[-1].urls:
+                pages.pop()
         pages.append(self._load(url))
         return self._arrived(pages[-1])
 
@@ -243,30 +275,25 @@ class TwinDriver:
         for _ in range(MAX_REDIRECTS):
             status, location, body = self._fetch(url)
             if status != 302:
-                return _Page(url=url, document=parse_html(body))
+                return _Page(urls=[url], document=parse_html(body), is_failed=not status)
             url = absolute_url(url, location)
-        return _Page(url=url, document=parse_html(b"<title>Too many redirects</title>"))
+        return _Page(urls=[url], document=parse_html(b""), is_failed=True)
 
     def _fetch(self, url: str) -> tuple[int, str, bytes]:
+        """Status, target of a redirect, and body; the status is 0 where nothing answers."""
         assert self._site is not None
         parts = urlsplit(url)
         host = parts.hostname or ""
-        if host not in self._site.hosts():
-            return 502, "", b"<title>Unreachable</title><h1>This site can't be reached</h1>"
-        response = self._site.respond(
-            PageRequest(
-                host=host,
-                path=unquote(parts.path) or "/",
-                query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-                cookies=dict(self._cookies.get(host, {})),
-            )
-        )
+        if not host.endswith(HOST_SUFFIX):
+            return 0, "", b"<title>Unreachable</title><h1>This site can't be reached</h1>"
+        cookies = dict(self._cookies.get(host, {}))
+        response = answer(self._site, page_request(host, f"{parts.path}?{parts.query}", cookies))
         return response.status, response.location, response.body
 
     def _arrived(self, page: _Page) -> Effect:
-        images = [absolute_url(page.url, i.get("src", "")) for i in page.document.iter("img")]
+        images = [absolute_url(page.base_url, i.get("src", "")) for i in page.document.iter("img")]
         return Effect(
-            reason="ok",
+            reason="navigation_failed" if page.is_failed else "ok",
             navigated=True,
             settle_ms=0.0,
             settled_by="navigation",
@@ -308,42 +335,25 @@ class TwinDriver:
         page.values = {after[key]: value for key, value in held.items() if key in after}
         page.focused = after.get(id(focused), -1)
 
-    def _submit(self, form: html.HtmlElement) -> Effect:
+    def _submit(self, form: html.HtmlElement, submitter: html.HtmlElement | None) -> Effect:
         page = self._page
-        # The list keeps the elements alive: `id` is only unique among living objects.
+        action = form.get("action")
+        target = absolute_url(page.base_url, action) if action else page.url
+        if urlsplit(target).scheme not in _SCHEMES:
+            return _still("ok")
         elements = elements_by_ref(page.document)
-        refs = {id(e): ref for ref, e in enumerate(elements)}
-        pairs: list[tuple[str, str]] = []
-        for control in form.iter("input", "select", "textarea"):
-            name = control.get("name")
-            if not name or (control.tag == "input" and _submits(control)):
-                continue
-            pairs.append((name, _sent_value(control, page.values.get(refs[id(control)]))))
-        target = absolute_url(page.url, form.get("action") or page.url).split("?")[0]
-        return self._navigate(f"{target}?{urlencode(pairs)}") if target else _still("ok")
+        typed = {elements[ref]: value for ref, value in page.values.items()}
+        return self._navigate(form_url(target, form, typed, submitter))
+
+
+_CHANGED_TAB = Effect(reason="ok", navigated=True, settle_ms=0.0, settled_by="navigation")
 
 
 def _still(reason: str) -> Effect:
     return Effect(reason=reason, navigated=False, settle_ms=0.0, settled_by="quiet")
 
 
-def _submits(element: html.HtmlElement) -> bool:
-    kind = element.get("type", "submit" if element.tag == "button" else "text")
-    return element.tag in ("button", "input") and kind in ("submit", "image")
-
-
-def _toggle(element: html.HtmlElement) -> None:
-    if "checked" in element.attrib:
-        del element.attrib["checked"]
-    else:
-        element.set("checked", "checked")
-
-
-def _sent_value(control: html.HtmlElement, typed: str | None) -> str:
-    """What a form sends for a control: an option's value, else the text in the field."""
-    if control.tag == "select":
-        options = list(control.iter("option"))
-        chosen = next((o for o in options if option_label(o) == typed), None)
-        chosen = chosen if chosen is not None else (options[0] if options else None)
-        return "" if chosen is None else chosen.get("value", option_label(chosen))
-    return typed if typed is not None else control.get("value", "")
+def _split_fragment(base: str, href: str) -> tuple[str, str, str]:
+    """The absolute address, "#" or "", and what follows; "#" alone is a place, too."""
+    address, mark, fragment = href.strip().partition("#")
+    return urldefrag(absolute_url(base, address)).url, mark, fragment

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 from lxml import etree, html
 
-from envs.dom import DomNode
+from envs.dom import DomNode, absolute_url
 
 LINE_HEIGHT_PX = 24.0
 PAGE_WIDTH_PX = 1280.0
@@ -99,12 +100,17 @@ def _initial_value(element: html.HtmlElement, tag: str, attributes: Mapping[str,
     if tag == "textarea":
         return element.text or ""
     if tag == "select":
-        options = list(element.iter("option"))
-        chosen = next(
-            (o for o in options if "selected" in o.attrib), options[0] if options else None
-        )
+        chosen = chosen_option(element, None)
         return option_label(chosen) if chosen is not None else ""
     return ""
+
+
+def chosen_option(select: html.HtmlElement, label: str | None) -> html.HtmlElement | None:
+    """The option called `label`; for None, and for none so called, the one the page has chosen."""
+    options = list(select.iter("option"))
+    named = (o for o in options if label is not None and option_label(o) == label)
+    selected = (o for o in options if "selected" in o.attrib)
+    return next(itertools.chain(named, selected, options), None)
 
 
 def option_label(option: html.HtmlElement) -> str:
@@ -118,6 +124,12 @@ def parse_html(body: bytes) -> html.HtmlElement:
         return html.document_fromstring(body or b"<html></html>")
     except etree.ParserError:
         return html.document_fromstring(b"<html><body></body></html>")
+
+
+def base_url(document: html.HtmlElement, page_url: str) -> str:
+    """Where the document's links start from: its first `base`, else its own address."""
+    base = document.find(".//base[@href]")
+    return (absolute_url(page_url, base.get("href")) if base is not None else "") or page_url
 
 
 def elements_by_ref(document: html.HtmlElement) -> list[html.HtmlElement]:

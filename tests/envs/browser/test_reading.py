@@ -111,6 +111,21 @@ async def test_boxes_in_nested_frames_are_absolute_and_a_click_lands_there(drive
     assert element(await look(driver), "hit").frame_slot == 2
 
 
+async def test_links_of_a_frame_start_from_the_address_of_the_frame(driver):
+    frame = f"<a href=/top>Top</a><iframe src=//{OTHER_HOST}/deep/frame></iframe>"
+    pages = {"/": frame, "/deep/frame": "<a href=near>Near</a>"}
+    await driver.reset(PathSite(pages))
+    await driver.open(url("/"))
+    page = await look(driver)
+    for _ in range(20):  # frames load by themselves
+        if any(e.text == "Near" for e in page.elements):
+            break
+        await driver.wait(100)
+        page = await look(driver)
+    assert element(page, "Top").href == url("/top")
+    assert element(page, "Near").href == url("/deep/near", OTHER_HOST)
+
+
 async def test_fields_show_what_they_hold(driver):
     form = """<input placeholder=name value=Ann><input type=checkbox aria-label=yes checked>
     <textarea aria-label=about>Long

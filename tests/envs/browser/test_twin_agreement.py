@@ -1,23 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded web in Chromium, and the twin's element table held equal to Chromium's."""
+"""The twin held equal to Chromium: the same pages, and the same effects of the same actions."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
-from envs.config import WebConfig
-from envs.driver import PageSnapshot
+from envs.actions import MAX_TABS
+from envs.browser.driver import ChromiumDriver
+from envs.config import BrowserConfig, WebConfig
+from envs.driver import Effect, PageDriver, PageSnapshot
+from envs.site import Site
 from envs.twin.driver import TwinDriver
 from envs.types import Split
 from envs.web.task_set import EmbeddedTaskSet
+from tests.envs.browser.sites import OTHER_HOST, PathSite, url
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-MAX_ELEMENTS = 200  # as the driver of this folder's fixture
-NUM_TASKS = 4
-NUM_STEPS = 6
+MAX_ELEMENTS = 200
+NUM_TASKS = 6
+NUM_STEPS = 12
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def driver() -> AsyncIterator[ChromiumDriver]:
+    """With the deadlines of a run: nothing hangs here, so none is to be reached."""
+    running = ChromiumDriver(BrowserConfig(), max_elements=MAX_ELEMENTS)
+    await running.start()
+    yield running
+    await running.close()
 
 
 def table(page: PageSnapshot) -> list[tuple[object, ...]]:
@@ -42,33 +57,148 @@ def table(page: PageSnapshot) -> list[tuple[object, ...]]:
     ]
 
 
+class Both:
+    """Chromium and the twin, doing the same."""
+
+    def __init__(self, chromium: PageDriver) -> None:
+        self._drivers = (chromium, TwinDriver(max_elements=MAX_ELEMENTS))
+        self.pages: list[PageSnapshot] = []
+
+    async def begin(self, site: Site, start_url: str) -> None:
+        for one in self._drivers:
+            await one.reset(site)
+            await one.open(start_url)
+        await self._look()
+
+    async def do(self, name: str, row: int | None = None, *arguments: object) -> Effect:
+        """One method of `PageDriver`, on element `row` of each if it takes one."""
+        effects = []
+        for one, page in zip(self._drivers, self.pages, strict=True):
+            refs = [] if row is None else [page.elements[row].node_ref]
+            effects.append(await getattr(one, name)(*refs, *arguments))
+        seen = [(e.reason, e.navigated, e.num_images, e.num_images_failed) for e in effects]
+        assert seen[0] == seen[1], (name, row, arguments, self.pages[0].url)
+        await self._look()
+        return effects[0]
+
+    async def click(self, text: str) -> Effect:
+        [row] = [i for i, e in enumerate(self.pages[0].elements) if e.text == text]
+        return await self.do("click", row)
+
+    async def _look(self) -> None:
+        self.pages = [await one.snapshot(with_screenshot=False) for one in self._drivers]
+        first, second = self.pages
+        assert (first.url, first.title) == (second.url, second.title)
+        assert (first.tabs, first.can_go_back) == (second.tabs, second.can_go_back)
+        assert table(first) == table(second), first.url
+
+
+async def random_step(both: Both, draw: random.Random, words: list[str]) -> None:
+    page = both.pages[0]
+    free = [i for i, e in enumerate(page.elements) if not e.is_occluded]
+    fields = [i for i in free if page.elements[i].is_typable]
+    links = [i for i in free if page.elements[i].href]
+    chance = draw.random()
+    if chance < 0.3 and fields:
+        await both.do("type_text", fields[0], draw.choice(words))
+        await both.do("press_enter")
+    elif chance < 0.45 and page.can_go_back:
+        await both.do("go_back")
+    elif chance < 0.55 and links and len(page.tabs) < MAX_TABS:
+        await both.do("open_in_new_tab", draw.choice(links))
+    elif chance < 0.65 and len(page.tabs) > 1:
+        others = [i for i, tab in enumerate(page.tabs) if not tab.active]
+        await both.do("switch_tab", None, draw.choice(others))
+    elif chance < 0.7 and len(page.tabs) > 1:
+        await both.do("close_tab")
+    else:
+        await both.do("click", draw.choice([i for i in free if page.elements[i].is_clickable]))
+
+
 async def test_both_drivers_see_the_same_pages_on_a_walk_through_the_embedded_web(driver):
-    task_set, twin = EmbeddedTaskSet(WebConfig(), 20), TwinDriver(max_elements=MAX_ELEMENTS)
-    draw = random.Random(7)
+    task_set, both, draw = EmbeddedTaskSet(WebConfig(), 20), Both(driver), random.Random(7)
     for index in range(NUM_TASKS):
         task = task_set.task(Split.TRAIN, index)
-        site = task_set.site(task)
-        both = (driver, twin)
-        for one in both:
-            await one.reset(site)
-            await one.open(task.prompt.start_url)
+        await both.begin(task_set.site(task), task.prompt.start_url)
         for _ in range(NUM_STEPS):
-            pages = [await one.snapshot(with_screenshot=False) for one in both]
-            assert (pages[0].url, pages[0].title) == (pages[1].url, pages[1].title)
-            assert table(pages[0]) == table(pages[1]), pages[0].url
-            rows = range(len(pages[0].elements))
-            free = [i for i in rows if not pages[0].elements[i].is_occluded]
-            fields = [i for i in free if pages[0].elements[i].is_typable]
-            if fields and draw.random() < 0.4:
-                word = draw.choice(task.prompt.question.split())
-                for one, page in zip(both, pages, strict=True):
-                    await one.type_text(page.elements[fields[0]].node_ref, word)
-                effects = [await one.press_enter() for one in both]
-            else:
-                row = draw.choice([i for i in free if pages[0].elements[i].is_clickable])
-                effects = [
-                    await one.click(page.elements[row].node_ref)
-                    for one, page in zip(both, pages, strict=True)
-                ]
-            seen = [(e.reason, e.navigated, e.num_images, e.num_images_failed) for e in effects]
-            assert seen[0] == seen[1]
+            await random_step(both, draw, task.prompt.question.split())
+
+
+async def test_a_link_into_the_page_itself_is_no_navigation_but_a_place_to_go_back_to(driver):
+    links = "<a href=#part>Part</a><a href=#>Top</a><a href=/>Self</a><a href=/#part>Whole</a>"
+    both = Both(driver)
+    await both.begin(
+        PathSite({"/": f"<h1>Home</h1>{links}<input name=q autocomplete=off>"}), url("/")
+    )
+    [field] = [i for i, e in enumerate(both.pages[0].elements) if e.is_typable]
+    await both.do("type_text", field, "kept")
+    for text in ("Part", "Part", "Whole", "Top"):
+        assert not (await both.click(text)).navigated
+    assert both.pages[0].url == url("/#") and both.pages[0].elements[field].value == "kept"
+    assert (await both.click("Self")).navigated
+    assert [(await both.do("go_back")).navigated for _ in range(3)] == [True, False, False]
+    assert (await both.do("go_back")).reason == "no_history"
+
+
+async def test_links_images_and_forms_start_from_the_base_that_a_page_names(driver):
+    page = """<head><base href=/deep/></head><a href=x>Link</a><a href=#part>Part</a>
+    <img src=i alt=i><form action=f><input name=q><button>Go</button></form>"""
+    site = PathSite({"/": page, "/deep/x": "<h1>Deep</h1>", "/deep/i": "no image"})
+    both = Both(driver)
+    for text, arrived in (("Link", "/deep/x"), ("Part", "/deep/#part"), ("Go", "/deep/f?q=")):
+        await both.begin(site, url("/"))
+        assert (await both.click(text)).navigated and both.pages[0].url == url(arrived)
+
+
+async def test_what_is_no_web_address_leads_nowhere(driver):
+    links = "<a href='mailto:a@b'>Mail</a><a href='javascript:void 0'>Script</a>"
+    both = Both(driver)
+    await both.begin(PathSite({"/": f"<h1>Home</h1>{links}"}), url("/"))
+    for text in ("Mail", "Script"):
+        assert not (await both.click(text)).navigated
+
+
+async def test_a_host_that_is_no_site_is_a_failed_navigation_and_an_unknown_site_a_page(driver):
+    out = "<a href=http://example.com/>Out</a>"
+    drivers = (driver, TwinDriver(max_elements=MAX_ELEMENTS))
+    for one in drivers:
+        await one.reset(PathSite({"/": out}))
+        assert (await one.open("http://example.com/")).reason == "navigation_failed"
+    both = Both(driver)
+    await both.begin(PathSite({"/": out}), "http://nowhere.forage.test/")
+    assert "nowhere.forage.test" in both.pages[0].elements[1].text
+
+
+FORM = """<form action='/found?lost=1#part'><input name=q value=old><textarea name=t>long</textarea>
+<input type=checkbox name=c aria-label=box><input type=checkbox name=d value=4 checked>
+<input type=radio name=r value=1 aria-label=one checked><input type=radio name=r value=2
+ aria-label=two><select name=s><option>a<option value=bee selected>b</select>
+<input name=off value=x disabled><input value=nameless>
+<button name=b value=go>Go</button><button name=b value=no>No</button></form>"""
+
+
+@pytest.mark.parametrize("sender", ["Go", "No", "Enter"])
+async def test_a_form_sends_what_the_standard_says(driver, sender):
+    site, both = PathSite({"/": FORM, "/found": "<h1>Found</h1>"}), Both(driver)
+    await both.begin(site, url("/"))
+    for text in ("box", "two", "two"):
+        assert not (await both.click(text)).navigated
+    if sender == "Enter":
+        await both.do("press_enter")
+    else:
+        await both.click(sender)
+    pressed = "no" if sender == "No" else "go"
+    sent = f"q=old&t=long&c=on&d=4&r=2&s=bee&b={pressed}"
+    assert both.pages[0].url == url(f"/found?{sent}#part")
+
+
+async def test_both_drivers_ask_a_site_the_same(driver):
+    asked = url("/a%20b/%C3%A9%2F?k=1&k=2&empty=&plus=a+b%2B&=x&flag", OTHER_HOST)
+    requests = []
+    for one in (driver, TwinDriver(max_elements=MAX_ELEMENTS)):
+        site = PathSite({})
+        await one.reset(site)
+        await one.open(asked)
+        requests.append(site.requests[0])
+    assert requests[0] == requests[1]
+    assert requests[0].path == "/a b/é/" and requests[0].query["k"] == "1"
