@@ -19,19 +19,18 @@ from envs.corpus.rows import Document
 from envs.site import PageRequest, PageResponse
 from envs.web.article import Link
 from envs.web.search_index import IndexedPage
-from envs.web.sites.results import PER_PAGE, results_markup
+from envs.web.sites.results import PER_PAGE, results_markup, search_home
 from envs.web.sites.shell import (
     ASSET_TYPES,
     NOT_FOUND,
     SEARCH_HOME,
     SEARCH_HOST,
     Frame,
-    anchor,
     asset,
     framed,
     link_list,
     page_number,
-    search_form,
+    pager,
 )
 
 HOST = "library.forage.test"
@@ -86,12 +85,7 @@ class CorpusSite:
     def respond(self, request: PageRequest) -> PageResponse:
         """Answer one request; unknown pages are a 404 page."""
         if request.path in ASSET_TYPES:
-            return PageResponse(
-                status=200,
-                content_type=ASSET_TYPES[request.path],
-                body=asset(request.path),
-                headers={"Cache-Control": "max-age=3600"},
-            )
+            return asset(request.path)
         if request.host == SEARCH_HOST:
             return self._respond_search(request)
         if request.host != HOST:
@@ -118,7 +112,7 @@ class CorpusSite:
         if request.path not in ("/", "/search"):
             return self._not_found(_SEARCH_FRAME)
         if request.path == "/" or not query:
-            return framed(self._language, _SEARCH_FRAME, "Search", _search_home())
+            return framed(self._language, _SEARCH_FRAME, "Search", search_home())
         rows = self._library.search(query)
         number = page_number(request)
         shown = [self._hit(int(row)) for row in rows[PER_PAGE * (number - 1) : PER_PAGE * number]]
@@ -136,9 +130,10 @@ class CorpusSite:
     def _document(self, row: int, number: int) -> PageResponse:
         document, parts = self._rendered(row)
         title = document.title if number == 1 else f"{document.title} (part {number})"
-        pager = _part_links(document.id, number, len(parts))
+        part_links = _part_links(document.id, number, len(parts))
         main = (
-            f'<div class="entity"><h1>{escape(document.title)}</h1>{parts[number - 1]}</div>{pager}'
+            f'<div class="entity"><h1>{escape(document.title)}</h1>{parts[number - 1]}</div>'
+            + part_links
         )
         return self._page(title, main)
 
@@ -182,15 +177,12 @@ class CorpusSite:
     def _listing(self, number: int) -> str:
         first = _LISTED_PER_PAGE * (number - 1)
         rows = range(len(self._library))[first : first + _LISTED_PER_PAGE]
-        pager = []
+        neighbours = []
         if number > 1:
-            pager.append(Link(text="Previous page", url=f"{_ALL}?page={number - 1}"))
+            neighbours.append(Link(text="Previous page", url=f"{_ALL}?page={number - 1}"))
         if first + _LISTED_PER_PAGE < len(self._library):
-            pager.append(Link(text="Next page", url=f"{_ALL}?page={number + 1}"))
-        return (
-            f"<h1>All documents</h1>{self._links(rows)}"
-            f'<nav class="pager">{"".join(anchor(link) for link in pager)}</nav>'
-        )
+            neighbours.append(Link(text="Next page", url=f"{_ALL}?page={number + 1}"))
+        return f"<h1>All documents</h1>{self._links(rows)}{pager(neighbours)}"
 
     def _links(self, rows: range) -> str:
         documents = (self._library.document(row) for row in rows)
@@ -202,14 +194,6 @@ class CorpusSite:
 
     def _not_found(self, frame: Frame) -> PageResponse:
         return framed(self._language, frame, "Page not found", NOT_FOUND, status=404)
-
-
-def _search_home() -> str:
-    return (
-        f'<section class="search-home"><h1>Lantern</h1>{search_form("big-search")}'
-        "<h2>Search tips</h2><ul><li>Write the full name of what you look for.</li>"
-        "<li>Short queries find more pages than long ones.</li></ul></section>"
-    )
 
 
 def _see_also(links: list[Link]) -> list[html.HtmlElement]:
@@ -233,4 +217,4 @@ def _part_links(document_id: str, number: int, count: int) -> str:
             links.append(Link(text=f"Part {other}", url=document_url(document_id, other)))
     if number < count:
         links.append(Link(text="Next part", url=document_url(document_id, number + 1)))
-    return f'<nav class="pager">{"".join(anchor(link) for link in links)}</nav>'
+    return pager(links)

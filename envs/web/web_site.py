@@ -10,7 +10,16 @@ from envs.web.article import Link
 from envs.web.hazards import Hazards
 from envs.web.sites import advert, policy, search, wiki
 from envs.web.sites.pictures import draw_picture
-from envs.web.sites.shell import ASSET_TYPES, Frame, Visit, asset, not_found, page
+from envs.web.sites.shell import (
+    ASSET_TYPES,
+    Frame,
+    Visit,
+    anchor,
+    asset,
+    not_found,
+    page,
+    resource,
+)
 from envs.web.world import World
 
 _SITES: dict[str, tuple[Callable[[Visit], PageResponse], Frame]] = {
@@ -40,31 +49,23 @@ class EmbeddedSite:
         if known is None:
             return PageResponse(status=404, content_type="text/plain", body=b"unknown host")
         respond, frame = known
+        delay_s = self._hazards.delay_of(request.path)
         if request.path in ASSET_TYPES:
-            return self._resource(request.path, ASSET_TYPES[request.path], asset(request.path))
+            return asset(request.path, delay_s=delay_s)
         if request.path.startswith("/img/"):
             style, _, name = request.path.removeprefix("/img/").partition("/")
             picture = draw_picture(style, name.removesuffix(".svg"))
             if picture is None:
                 return not_found(visit, frame)
-            return self._resource(request.path, "image/svg+xml", picture)
+            return resource("image/svg+xml", picture, delay_s=delay_s)
         if request.path == "/sign-in":
             return page(visit, frame, "Sign in", _sign_in(frame))
         return respond(visit)
-
-    def _resource(self, path: str, content_type: str, body: bytes) -> PageResponse:
-        return PageResponse(
-            status=200,
-            content_type=content_type,
-            body=body,
-            delay_s=self._hazards.delay_of(path),
-            headers={"Cache-Control": "max-age=3600"},
-        )
 
 
 def _sign_in(frame: Frame) -> str:
     home = Link(text="Back to the start page", url=frame.home)
     return (
         "<h1>Check your mail</h1><p>If the address is known, a letter with a link is on its "
-        f'way.</p><p><a href="{home.url}">{home.text}</a></p>'
+        f"way.</p><p>{anchor(home)}</p>"
     )

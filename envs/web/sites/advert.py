@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from envs.site import PageResponse
@@ -31,33 +32,33 @@ def advert_url(product: Entity) -> str:
 def respond(visit: Visit) -> PageResponse:
     """Answer one request for a page."""
     world = visit.world
-    section, _, rest = visit.request.path.lstrip("/").partition("/")
+    section, name = visit.section_and_name()
     if section == "":
         products = Draw("offers", visit.hazards.advert_seed).sample(world.by_kind[Kind.PRODUCT], 24)
-        cards = "".join(_card(product, anchor_title=True) for product in products)
-        return page(visit, FRAME, "Offers", f'<h1>Offers</h1><ul class="cards">{cards}</ul>')
-    product = world.by_slug.get(rest) if section == "offer" else None
+        return page(visit, FRAME, "Offers", f"<h1>Offers</h1>{_cards(products)}")
+    product = world.by_slug.get(name) if section == "offer" else None
     if product is None or product.kind is not Kind.PRODUCT:
         return not_found(visit, FRAME)
     return page(visit, FRAME, f"Offer: {product.name}", _offer(world, product))
 
 
-def _card(product: Entity, *, anchor_title: bool) -> str:
-    title = Link(text=product.name, url=advert_url(product))
-    picture = image(f"/img/product/{product.slug}.svg", product.name, 120, 90)
-    return f"<li>{picture}{anchor(title) if anchor_title else ''}<p>Only while stocks last</p></li>"
+def _cards(products: Sequence[Entity]) -> str:
+    cards = []
+    for product in products:
+        title = anchor(Link(text=product.name, url=advert_url(product)))
+        picture = image(f"/img/product/{product.slug}.svg", product.name, 120, 90)
+        cards.append(f"<li>{picture}{title}<p>Only while stocks last</p></li>")
+    return f'<ul class="cards">{"".join(cards)}</ul>'
 
 
 def _offer(world: World, product: Entity) -> str:
     draw = Draw("offer", world.seed, product.key)
-    more = "".join(
-        _card(other, anchor_title=True) for other in draw.sample(world.by_kind[Kind.PRODUCT], 8)
-    )
+    more = _cards(draw.sample(world.by_kind[Kind.PRODUCT], 8))
     picture = image(f"/img/product/{product.slug}.svg", product.name, 240, 180)
     return (
         f"<h1>{escape(product.name)} and more</h1>{picture}"
         f"<p>Second-hand and boxed sets from ${draw.between(11, 99)}.95, delivered to the door.</p>"
         "<p>Sign up for the newsletter and save on the next order.</p>"
         f'<p><a href="{SEARCH_HOME}">Back to the search engine</a></p>'
-        f'<h2>Customers also bought</h2><ul class="cards">{more}</ul>'
+        f"<h2>Customers also bought</h2>{more}"
     )

@@ -1,17 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The markup of an entity's article; encyclopedia and policy site share it."""
+"""An entity's article as a page and as the search engine knows it; two sites share it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from html import escape
 
-from envs.web.article import Article, Section
+from envs.site import PageResponse
+from envs.web.article import Article, Section, compose_article, url_of
 from envs.web.filler import WEB_TEXTS
-from envs.web.sites.shell import image, info_table, link_list, markup
+from envs.web.relations import Kind
+from envs.web.search_index import IndexedPage
+from envs.web.sites.shell import Frame, Visit, image, info_table, link_list, markup, page
+from envs.web.world import Entity, World
 
 
-def article_markup(article: Article, language: str, categories: str) -> str:
-    """Everything between header and footer; `categories` is markup put at the end."""
+def article_page(visit: Visit, frame: Frame, entity: Entity, categories: str = "") -> PageResponse:
+    """The page of an entity; `categories` is markup put at the end."""
+    article = compose_article(visit.world, entity)
+    main = _article_markup(article, visit.world.language, categories)
+    return page(visit, frame, entity.name, main)
+
+
+def indexed_articles(world: World, kinds: Sequence[Kind]) -> Iterator[IndexedPage]:
+    """What the search engine knows of the entities of some kinds."""
+    for kind in kinds:
+        for entity in world.by_kind[kind]:
+            text = compose_article(world, entity).text()
+            yield IndexedPage(url=url_of(entity), title=entity.name, text=text)
+
+
+def _article_markup(article: Article, language: str, categories: str) -> str:
+    """Everything between header and footer."""
     entity, texts = article.entity, WEB_TEXTS[language]
     picture = image(
         f"/img/{entity.kind.value}/{entity.slug}.svg", f"Picture of {entity.name}", 240, 180

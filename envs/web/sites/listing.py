@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
+from envs.site import PageResponse
 from envs.web.article import Link, url_of
-from envs.web.sites.shell import Visit, anchor, link_list, page_number
+from envs.web.search_index import IndexedPage
+from envs.web.sites.shell import Frame, Visit, link_list, not_found, page, page_number, pager
 from envs.web.world import Entity
 
 _PER_PAGE = 36
@@ -19,21 +21,31 @@ def list_url(host: str, section: str, term: str, page: int = 1) -> str:
     return f"http://{host}/{section}/{quote(term)}" + (f"?page={page}" if page > 1 else "")
 
 
-def list_markup(
-    visit: Visit, section: str, term: str, heading: str, members: Sequence[Entity]
-) -> str:
-    """One page of a list, with links to its neighbours."""
+def list_page(visit: Visit, frame: Frame, heading: str, members: Sequence[Entity]) -> PageResponse:
+    """The asked page of a list, with links to its neighbours; a 404 page without `members`."""
+    if not members:
+        return not_found(visit, frame)
+    section, term = visit.section_and_name()
     number = page_number(visit.request)
     shown = members[_PER_PAGE * (number - 1) : _PER_PAGE * number]
     host = visit.request.host
-    pager = []
+    neighbours = []
     if number > 1:
-        pager.append(Link(text="Previous page", url=list_url(host, section, term, number - 1)))
+        previous = list_url(host, section, term, number - 1)
+        neighbours.append(Link(text="Previous page", url=previous))
     if _PER_PAGE * number < len(members):
-        pager.append(Link(text="Next page", url=list_url(host, section, term, number + 1)))
+        neighbours.append(Link(text="Next page", url=list_url(host, section, term, number + 1)))
     links = [Link(text=entity.name, url=url_of(entity)) for entity in shown]
-    return (
+    main = (
         f"<h1>{escape(heading)}</h1><p>{len(members)} pages are listed here in no particular "
-        f"order.</p>{link_list(links, 'columns')}"
-        f'<nav class="pager">{"".join(anchor(link) for link in pager)}</nav>'
+        f"order.</p>{link_list(links, 'columns')}{pager(neighbours)}"
     )
+    return page(visit, frame, heading, main)
+
+
+def indexed_list(
+    host: str, section: str, term: str, heading: str, members: Sequence[Entity]
+) -> IndexedPage:
+    """What the search engine knows of a list."""
+    names = "\n".join(entity.name for entity in members)
+    return IndexedPage(url=list_url(host, section, term), title=heading, text=names)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from html import escape
 
 from envs.site import PageResponse
-from envs.web.article import POLICY_HOST, Link, compose_article, url_of
+from envs.web.article import POLICY_HOST, Link, url_of
 from envs.web.draw import Draw
 from envs.web.relations import Kind
 from envs.web.search_index import IndexedPage
-from envs.web.sites.entity_page import article_markup
-from envs.web.sites.listing import list_markup, list_url
+from envs.web.sites.entity_page import article_page, indexed_articles
+from envs.web.sites.listing import indexed_list, list_page, list_url
 from envs.web.sites.shell import SEARCH_HOME, Frame, Visit, link_list, not_found, page
 from envs.web.terms import TOPICS
 from envs.web.world import Entity, World
@@ -36,38 +36,35 @@ FRAME = Frame(
 def respond(visit: Visit) -> PageResponse:
     """Answer one request for a page."""
     world = visit.world
-    section, _, rest = visit.request.path.lstrip("/").partition("/")
-    if not rest and section in _INDEX_PAGES:
+    section, name = visit.section_and_name()
+    if not name and section in _INDEX_PAGES:
         title, links = _index_links(world, section)
         intro = "<p>The register holds every rule with its yearly versions.</p>"
         main = f"<h1>{escape(title)}</h1>{intro}{link_list(links, 'columns')}"
         return page(visit, FRAME, title, main)
     if section in (Kind.REGULATION.value, Kind.AGENCY.value):
-        entity = world.by_slug.get(rest)
+        entity = world.by_slug.get(name)
         if entity is not None and entity.kind.value == section:
-            main = article_markup(compose_article(world, entity), world.language, "")
-            return page(visit, FRAME, entity.name, main)
-    if section in ("topic", "year"):
-        members = _members(world, section, rest)
-        if members:
-            heading = f"Regulations: {rest}" if section == "topic" else f"In force since {rest}"
-            return page(visit, FRAME, heading, list_markup(visit, section, rest, heading, members))
+            return article_page(visit, FRAME, entity)
+    if section in _LIST_HEADINGS:
+        return list_page(visit, FRAME, _heading(section, name), _members(world, section, name))
     return not_found(visit, FRAME)
 
 
 def indexed_pages(world: World) -> Iterator[IndexedPage]:
     """What the search engine knows of this site."""
-    for kind in (Kind.REGULATION, Kind.AGENCY):
-        for entity in world.by_kind[kind]:
-            text = compose_article(world, entity).text()
-            yield IndexedPage(url=url_of(entity), title=entity.name, text=text)
+    yield from indexed_articles(world, (Kind.REGULATION, Kind.AGENCY))
     for topic in TOPICS[world.language]:
-        names = "\n".join(entity.name for entity in _members(world, "topic", topic.term))
-        url = list_url(HOST, "topic", topic.term)
-        yield IndexedPage(url=url, title=f"Regulations: {topic.term}", text=names)
+        members = _members(world, "topic", topic.term)
+        yield indexed_list(HOST, "topic", topic.term, _heading("topic", topic.term), members)
 
 
 _INDEX_PAGES = ("", "agencies", "years")
+_LIST_HEADINGS = {"topic": "Regulations: {}", "year": "In force since {}"}
+
+
+def _heading(section: str, term: str) -> str:
+    return _LIST_HEADINGS[section].format(term)
 
 
 def _index_links(world: World, section: str) -> tuple[str, list[Link]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The markup of a page of search results; the search engine of any site shares it."""
+"""The markup of a search engine's pages; the search engine of any site shares it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,22 @@ from urllib.parse import unquote, urlencode
 
 from envs.web.article import Link
 from envs.web.search_index import MAX_HITS, IndexedPage, snippet, words_of
-from envs.web.sites.shell import SEARCH_ACTION, anchor, search_form
+from envs.web.sites.shell import SEARCH_ACTION, anchor, pager, search_form
 
 PER_PAGE = 10
+_TIPS = (
+    "Write the full name of what you look for.",
+    "Short queries find more pages than long ones.",
+)
+
+
+def search_home(*more_tips: str) -> str:
+    """The search engine's entrance."""
+    items = "".join(f"<li>{escape(tip)}</li>" for tip in (*_TIPS, *more_tips))
+    return (
+        f'<section class="search-home"><h1>Lantern</h1>{search_form("big-search")}'
+        f"<h2>Search tips</h2><ul>{items}</ul></section>"
+    )
 
 
 def results_url(query: str, number: int = 1) -> str:
@@ -61,4 +74,4 @@ def _pager(query: str, number: int, num_hits: int) -> str:
             links.append(Link(text=f"Page {other}", url=results_url(query, other)))
     if number < last:
         links.append(Link(text="Next page", url=results_url(query, number + 1)))
-    return f'<nav class="pager">{"".join(anchor(link) for link in links)}</nav>'
+    return pager(links)

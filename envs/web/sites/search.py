@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from html import escape
 
 from envs.site import PageResponse
 from envs.types import Split
@@ -14,7 +13,7 @@ from envs.web.relations import Kind
 from envs.web.search_index import SearchIndex
 from envs.web.sites import policy, wiki
 from envs.web.sites.advert import advert_url
-from envs.web.sites.results import PER_PAGE, results_markup
+from envs.web.sites.results import PER_PAGE, results_markup, search_home
 from envs.web.sites.shell import (
     SEARCH_HOME,
     SEARCH_HOST,
@@ -25,7 +24,6 @@ from envs.web.sites.shell import (
     not_found,
     page,
     page_number,
-    search_form,
 )
 from envs.web.world import build_world
 
@@ -43,6 +41,7 @@ FRAME = Frame(
     has_search_box=False,
     footer="Lantern searches the public pages of the forage web.",
 )
+_REGISTER_TIP = "Open the register for rules and their yearly versions."
 
 
 @lru_cache(maxsize=_MAX_INDEXES_KEPT)
@@ -54,27 +53,12 @@ def index_of(seed: int, split: Split, language: str) -> SearchIndex:
 
 def respond(visit: Visit) -> PageResponse:
     """Answer one request for a page."""
-    if visit.request.path == "/":
-        return page(visit, FRAME, "Search", _home())
-    if visit.request.path != "/search":
-        return not_found(visit, FRAME)
     query = " ".join(visit.request.query.get("q", "").split())
-    if not query:
-        return page(visit, FRAME, "Search", _home())
+    if visit.request.path not in ("/", "/search"):
+        return not_found(visit, FRAME)
+    if visit.request.path == "/" or not query:
+        return page(visit, FRAME, "Search", search_home(_REGISTER_TIP))
     return page(visit, FRAME, query, _results(visit, query))
-
-
-def _home() -> str:
-    tips = (
-        "Write the full name of what you look for.",
-        "Short queries find more pages than long ones.",
-        "Open the register for rules and their yearly versions.",
-    )
-    items = "".join(f"<li>{escape(tip)}</li>" for tip in tips)
-    return (
-        f'<section class="search-home"><h1>Lantern</h1>{search_form("big-search")}'
-        f"<h2>Search tips</h2><ul>{items}</ul></section>"
-    )
 
 
 def _results(visit: Visit, query: str) -> str:

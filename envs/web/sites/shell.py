@@ -37,6 +37,11 @@ class Visit:
     hazards: Hazards
     request: PageRequest
 
+    def section_and_name(self) -> tuple[str, str]:
+        """The first part of the path and the rest: "/wiki/A/b" is ("wiki", "A/b")."""
+        section, _, name = self.request.path.lstrip("/").partition("/")
+        return section, name
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Frame:
@@ -79,9 +84,21 @@ def not_found(visit: Visit, frame: Frame) -> PageResponse:
     return page(visit, frame, "Page not found", NOT_FOUND, status=404)
 
 
-@lru_cache(maxsize=len(ASSET_TYPES))
-def asset(path: str) -> bytes:
+def resource(content_type: str, body: bytes, *, delay_s: float = 0.0) -> PageResponse:
+    """A file that pages use; browsers may keep it."""
+    headers = {"Cache-Control": "max-age=3600"}
+    return PageResponse(
+        status=200, content_type=content_type, body=body, delay_s=delay_s, headers=headers
+    )
+
+
+def asset(path: str, *, delay_s: float = 0.0) -> PageResponse:
     """One of the files of `ASSET_TYPES`."""
+    return resource(ASSET_TYPES[path], _asset_bytes(path), delay_s=delay_s)
+
+
+@lru_cache(maxsize=len(ASSET_TYPES))
+def _asset_bytes(path: str) -> bytes:
     return (resources.files("envs.web") / "assets" / path.lstrip("/")).read_bytes()
 
 
@@ -110,12 +127,14 @@ def link_list(links: Sequence[Link], css_class: str) -> str:
     return f'<ul class="{css_class}">{"".join(f"<li>{anchor(link)}</li>" for link in links)}</ul>'
 
 
-def image(path: str, alt: str, width: int, height: int, css_class: str = "") -> str:
+def pager(links: Sequence[Link]) -> str:
+    """Links to the neighbours of a page."""
+    return f'<nav class="pager">{"".join(anchor(link) for link in links)}</nav>'
+
+
+def image(path: str, alt: str, width: int, height: int) -> str:
     """A picture of fixed size."""
-    return (
-        f'<img src="{escape(path)}" alt="{escape(alt)}" width="{width}" height="{height}"'
-        f' class="{css_class}">'
-    )
+    return f'<img src="{escape(path)}" alt="{escape(alt)}" width="{width}" height="{height}">'
 
 
 def search_form(css_class: str, value: str = "") -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from html import escape
 
 from envs.site import PageResponse
-from envs.web.article import WIKI_HOST, Link, compose_article, url_of
+from envs.web.article import WIKI_HOST, Link, url_of
 from envs.web.draw import Draw
 from envs.web.relations import RELATION, Kind
 from envs.web.search_index import IndexedPage
-from envs.web.sites.entity_page import article_markup
-from envs.web.sites.listing import list_markup, list_url
+from envs.web.sites.entity_page import article_page, indexed_articles
+from envs.web.sites.listing import indexed_list, list_page, list_url
 from envs.web.sites.shell import (
     SEARCH_HOME,
     Frame,
@@ -45,38 +45,25 @@ _KINDS = (Kind.PERSON, Kind.ORGANISATION, Kind.CITY, Kind.PRODUCT)
 
 def respond(visit: Visit) -> PageResponse:
     """Answer one request for a page."""
-    section, _, rest = visit.request.path.lstrip("/").partition("/")
+    section, name = visit.section_and_name()
     if section == "":
         return page(visit, FRAME, "Main page", _home(visit.world))
-    if section == "categories" and not rest:
+    if section == "categories" and not name:
         return page(visit, FRAME, "Categories", _categories(visit.world))
     if section == "wiki":
-        entity = visit.world.by_slug.get(rest)
+        entity = visit.world.by_slug.get(name)
         if entity is not None and entity.kind in _KINDS:
-            article = compose_article(visit.world, entity)
-            main = article_markup(
-                article, visit.world.language, _category_links(visit.world, entity)
-            )
-            return page(visit, FRAME, entity.name, main)
+            return article_page(visit, FRAME, entity, _category_links(visit.world, entity))
     if section == "category":
-        members = _members(visit.world, rest)
-        if members:
-            main = list_markup(visit, "category", rest, f"Category: {rest}", members)
-            return page(visit, FRAME, f"Category: {rest}", main)
+        return list_page(visit, FRAME, f"Category: {name}", _members(visit.world, name))
     return not_found(visit, FRAME)
 
 
 def indexed_pages(world: World) -> Iterator[IndexedPage]:
     """What the search engine knows of this site."""
-    for kind in _KINDS:
-        for entity in world.by_kind[kind]:
-            text = compose_article(world, entity).text()
-            yield IndexedPage(url=url_of(entity), title=entity.name, text=text)
+    yield from indexed_articles(world, _KINDS)
     for term in _terms(world):
-        names = "\n".join(entity.name for entity in _members(world, term))
-        yield IndexedPage(
-            url=list_url(HOST, "category", term), title=f"Category: {term}", text=names
-        )
+        yield indexed_list(HOST, "category", term, f"Category: {term}", _members(world, term))
 
 
 def _terms(world: World) -> list[str]:
