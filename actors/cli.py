@@ -17,7 +17,6 @@ import argparse
 import asyncio
 import contextlib
 import importlib.metadata
-import importlib.util
 import logging
 import os
 import sys
@@ -32,7 +31,6 @@ from learner.checkpoint import load_checkpoint
 logger = logging.getLogger(__name__)
 
 EXIT_FAILED, EXIT_USAGE = 1, 2
-_OUR_PACKAGES = ("actors", "agent", "conf", "envs", "learner", "reward_server")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,16 +59,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def check_packages(root: Path) -> None:
     """That our generically named packages are ours; `RuntimeError` says which one is not."""
-    for name in _OUR_PACKAGES:
-        spec = importlib.util.find_spec(name)
-        places = list(spec.submodule_search_locations or ()) if spec else []
-        if [Path(place).resolve() for place in places] != [root / name]:
-            found = places or (spec and spec.origin) or "nothing"
-            raise RuntimeError(
-                f"package {name!r}: expected {root / name}, got {found}; another package or "
-                "file of that name comes first on Python's path: uninstall or rename it, or run "
-                "from the checkout's folder"
-            )
+    from actors.doctor import Level, check_packages_are_ours
+
+    for finding in check_packages_are_ours(root):
+        if finding.level is Level.PROBLEM:
+            raise RuntimeError(f"{finding.text}: {finding.fix}")
 
 
 def _version() -> str:

@@ -104,9 +104,10 @@ def check_packages_are_ours(
             spec = importlib.machinery.PathFinder.find_spec(name, path)
         found = list(spec.submodule_search_locations or [str(spec.origin)]) if spec else []
         if [Path(str(place)).resolve() for place in found] != [(root / name).resolve()]:
-            wrong.append(f"{name} is {found[0] if found else 'nowhere'}")
+            place = found[0] if found else "nothing"
+            wrong.append(f"package {name!r}: expected {root / name}, got {place}")
     if wrong:
-        fix = f"run from {root}, or uninstall or rename the other package"
+        fix = f"uninstall or rename what comes first on Python's path, or run from {root}"
         yield _problem("packages", "; ".join(wrong), fix)
     else:
         yield _ok("packages", f"ours, in {root}")
@@ -212,9 +213,9 @@ def check_disk(places: Sequence[Path], least_gb: float = MIN_DISK_GB) -> Iterato
             yield _ok("disk", text)
 
 
-def check_memory(available_gb: float | None = None) -> Iterator[Finding]:
+def check_memory(found_gb: float | None = None) -> Iterator[Finding]:
     """Memory for two browsers, Ray and the learner; a container's limit counts."""
-    found_gb = _available_gb() if available_gb is None else available_gb
+    found_gb = available_gb() if found_gb is None else found_gb
     text = f"{found_gb:.1f} GB available"
     fix = "close other programs, or run with launch=inprocess rollout.num_workers=1"
     if found_gb < MIN_MEMORY_GB:
@@ -225,14 +226,17 @@ def check_memory(available_gb: float | None = None) -> Iterator[Finding]:
         yield _ok("memory", text)
 
 
-def _available_gb(limit: Path = Path("/sys/fs/cgroup/memory.max")) -> float:
+def available_gb(group: Path = Path("/sys/fs/cgroup")) -> float:
+    """Memory that can be had, in 10^9 bytes; `group` has the container's limit, if it is in one."""
     available_gb = psutil.virtual_memory().available / _GB
-    used = limit.with_name("memory.current")
     try:
-        left_gb = (int(limit.read_text()) - int(used.read_text())) / _GB
+        limit = int((group / "memory.max").read_text())
+        used = int((group / "memory.current").read_text())
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     except (OSError, ValueError):  # no container, or one without a limit
         return available_gb
-    return min(available_gb, left_gb)
+    # Files that were read lately count as used, and are let go when memory is wanted.
+    return min(available_gb, (limit - used + int(stat["inactive_file"])) / _GB)
 
 
 def check_ports(host: str = "127.0.0.1") -> Iterator[Finding]:

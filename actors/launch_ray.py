@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers as Ray actors; the only module with `ray.remote`.
+"""Workers as Ray actors: where they run, and how the driver calls them.
 
 Bulk travels as object references that the driver owns: they outlive the actor that made them, and
-the driver never reads them. An actor with two sides has two concurrency groups, each with an event
-loop of its own: `work` owns the browser or the network, `control` answers while it is busy. `work`
-has room for two calls, so that `close` can end the attempt in flight.
-
-Actors are never restarted by Ray: a lost one is replaced by the pool, which re-issues its work.
+the driver never reads them. Actors are never restarted by Ray: a lost one is replaced by the pool,
+which re-issues its work.
 """
 
 from __future__ import annotations
@@ -14,21 +11,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import pickle
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
 import ray
 
 from actors.cluster import actor_options, check_address, needs_of, wait_for_nodes
 from actors.config import WorkerConfigs
+from actors.ray_actors import ACTORS
 from actors.types import (
     Attempt,
     AttemptOrder,
-    AttemptReport,
     Batch,
     Published,
     Ref,
@@ -37,158 +33,17 @@ from actors.types import (
     WorkerHealth,
     WorkerLost,
 )
-from agent.types import Trajectory
 from envs.browser.profile import sweep_profiles_of
-from envs.types import Episode, Scored, Unscored
-from learner.types import Group
+from envs.types import Scored, Unscored
 
 logger = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
-_Numbers = tuple[int, Mapping[str, float], Mapping[str, float]]  # version, metrics, advantages
 _BYTES_PER_MB = 1_000_000
 _SWEEP_TIMEOUT_S = 2.0  # for killed actors to be gone, so that their profiles can be removed
-_remote: Any = ray.remote  # its stubs do not know concurrency groups
-_GROUPS = {"work": 2, "control": 1}
-_CORE_GROUPS = {"work": 1, "disk": 1, "control": 1}  # of replay and learner; one call at a time
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_TRACEBACK = re.compile(r'(?m)^  File ".*\n(?: .*\n)*')  # a frame: its place, and lines of code
 # Several processes share few cores.
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-
-# --- Actors: imports of the heavy parts happen in their own processes --------------------------
-
-
-@_remote(concurrency_groups=_GROUPS)
-class _RolloutActor:
-    """A `RolloutWorker` in its own process."""
-
-    def __init__(self, configs: WorkerConfigs) -> None:
-        from actors.rollout import RolloutWorker
-
-        self._worker = RolloutWorker(env=configs.env, policy=configs.policy, seed=configs.algo.seed)
-
-    @ray.method(concurrency_group="work")
-    async def run_attempt(self, order: AttemptOrder) -> tuple[Episode, Trajectory, AttemptReport]:
-        return await self._worker.run_attempt(order)
-
-    @ray.method(concurrency_group="work")
-    async def close(self) -> None:
-        await self._worker.close()
-
-    @ray.method(concurrency_group="control")
-    async def offer_weights(
-        self, policy_version: int, weights: Mapping[str, np.ndarray], generation: int
-    ) -> None:
-        self._worker.offer_weights(policy_version, weights, generation)
-
-    @ray.method(concurrency_group="control")
-    async def health(self) -> WorkerHealth:
-        return self._worker.health()
-
-
-@_remote(concurrency_groups=_GROUPS)
-class _RewardActor:
-    """A `RewardWorker` in its own process; no torch there."""
-
-    def __init__(self, configs: WorkerConfigs) -> None:
-        from actors.rewards import RewardWorker
-
-        self._worker = RewardWorker(reward=configs.reward)
-
-    @ray.method(concurrency_group="work")
-    async def score(self, episode: Episode) -> Scored | Unscored:
-        return self._worker.score(episode)
-
-    @ray.method(concurrency_group="control")
-    async def health(self) -> WorkerHealth:
-        return self._worker.health()
-
-
-@_remote(concurrency_groups=_CORE_GROUPS)
-class _ReplayActor:
-    """A `ReplayWorker` in its own process; no torch there."""
-
-    def __init__(self, configs: WorkerConfigs) -> None:
-        from actors.replay import replay_worker
-
-        self._worker = replay_worker(configs)
-
-    @ray.method(concurrency_group="work")
-    async def add_member(self, trajectory: Trajectory, score: Scored) -> ReplayState:
-        # Arrays that arrive in shared memory would pin it for as long as replay keeps them.
-        return self._worker.add_member(_own(trajectory), _own(score))
-
-    @ray.method(concurrency_group="work")
-    async def give_up_member(
-        self, group_id: str, task_id: str, trajectory_id: str, reason: str
-    ) -> ReplayState:
-        return self._worker.give_up_member(group_id, task_id, trajectory_id, reason)
-
-    @ray.method(concurrency_group="work")
-    async def take(
-        self, max_groups: int, policy_version: int, confirmed: Mapping[str, float]
-    ) -> tuple[tuple[Group, ...], tuple[tuple[str, ...], ReplayState]]:
-        groups, group_ids, state = self._worker.take(max_groups, policy_version, confirmed)
-        return groups, (group_ids, state)
-
-    @ray.method(concurrency_group="work")  # not "disk": nothing may change meanwhile
-    async def save(self, folder: Path, confirmed: Mapping[str, float]) -> SavedReplay:
-        return self._worker.save(folder, confirmed)
-
-    @ray.method(concurrency_group="work")
-    async def restore(self, folder: Path) -> ReplayState:
-        return self._worker.restore(folder)
-
-    @ray.method(concurrency_group="control")
-    async def health(self) -> WorkerHealth:
-        return self._worker.health()
-
-
-@_remote(concurrency_groups=_CORE_GROUPS)
-class _LearnerActor:
-    """A `LearnerWorker` in its own process."""
-
-    def __init__(self, configs: WorkerConfigs) -> None:
-        from actors.learning import LearnerWorker
-
-        self._worker = LearnerWorker(
-            policy=configs.policy, algo=configs.algo, replay=configs.replay
-        )
-
-    @ray.method(concurrency_group="work")
-    async def update(
-        self, groups: tuple[Group, ...], progress: float
-    ) -> tuple[dict[str, np.ndarray], _Numbers]:
-        weights, report = self._worker.update(groups, progress)
-        return weights, (report.policy_version, report.metrics, report.mean_abs_advantages)
-
-    @ray.method(concurrency_group="control")
-    async def publish(self) -> tuple[dict[str, np.ndarray], _Numbers]:
-        version, weights = self._worker.publish()
-        return weights, (version, {}, {})
-
-    @ray.method(concurrency_group="work")
-    async def restore(self, folder: Path) -> tuple[dict[str, np.ndarray], _Numbers]:
-        version, weights = self._worker.restore(folder)
-        return weights, (version, {}, {})
-
-    @ray.method(concurrency_group="disk")
-    async def save(
-        self, folder: Path, policy_version: int, previous: Path | None
-    ) -> Mapping[str, Any]:
-        return self._worker.save(folder, policy_version, previous)
-
-    @ray.method(concurrency_group="control")
-    async def health(self) -> WorkerHealth:
-        return self._worker.health()
-
-
-def _own(value: _T) -> _T:
-    """A copy of `value` with arrays of its own: pickled with its buffers inside, and back."""
-    return pickle.loads(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
-
-
-# --- The launcher and its handles, in the driver ----------------------------------------------
 
 
 class RayLauncher:
@@ -231,27 +86,27 @@ class RayLauncher:
     async def start_rollout(self, index: int) -> RayRollout:
         """A rollout actor that answers."""
         cluster = self._configs.cluster
-        actor = self._start(_RolloutActor, "rollout")
+        actor = self._start("rollout")
         handle = RayRollout(actor, f"rollout {index}", cluster.close_timeout_s)
         self._rollout_pids.add((await handle.health()).pid)
         return handle
 
     async def start_reward(self, index: int) -> RayReward:
         """A reward actor that answers."""
-        handle = RayReward(self._start(_RewardActor, "reward"), f"reward {index}")
+        handle = RayReward(self._start("reward"), f"reward {index}")
         await handle.health()
         return handle
 
     async def start_replay(self) -> RayReplay:
         """The replay actor, once it answers."""
-        actor = self._start(_ReplayActor, "replay")
+        actor = self._start("replay")
         handle = RayReplay(actor, "replay")
         await handle.health()
         return handle
 
     async def start_learner(self) -> RayLearner:
         """The learner actor, once it answers."""
-        handle = RayLearner(self._start(_LearnerActor, "learner"), "learner")
+        handle = RayLearner(self._start("learner"), "learner")
         await handle.publish()
         return handle
 
@@ -260,9 +115,9 @@ class RayLauncher:
         ray.shutdown()
         await asyncio.to_thread(sweep_profiles_of, self._rollout_pids, _SWEEP_TIMEOUT_S)
 
-    def _start(self, actor_class: Any, kind: str) -> Any:
+    def _start(self, kind: str) -> Any:
         booked = actor_options(self._needs[kind])
-        options = actor_class.options(max_restarts=0, max_task_retries=0, **booked)
+        options = ACTORS[kind].options(max_restarts=0, max_task_retries=0, **booked)
         return options.remote(self._configs)
 
 
@@ -390,8 +245,15 @@ async def _answer(ref: Ref, name: str) -> Any:
     try:
         return await ref
     except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
-        raise WorkerLost(f"{name}: {_first_line(error)}") from error
+        raise WorkerLost(f"{name}: {_cause(error)}") from error
 
 
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+def _cause(error: Exception) -> str:
+    """What Ray says of a lost worker, cut to what a person can do something about."""
+    text = _COLOUR.sub("", str(error)) or type(error).__name__
+    if isinstance(error, ray.exceptions.RayActorError) and error.actor_init_failed:
+        # The worker's own error, which ends the traceback that Ray gives as text.
+        return _TRACEBACK.split(text)[-1].strip()
+    lines = text.splitlines()
+    dead = [line for line in lines if line.startswith("The actor is dead because")]
+    return (dead or lines)[0].partition(" Some common causes")[0]

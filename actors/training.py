@@ -211,13 +211,14 @@ class _TrainingRun:
     async def _start_core(self) -> Core:
         """Replay and learner, fresh; closes those before."""
         await self.close()
-        launcher = self._session.launcher
+        launcher, timeout_s = self._session.launcher, self._job.cluster.start_timeout_s
         try:
-            async with asyncio.timeout(self._job.cluster.start_timeout_s):
+            async with asyncio.timeout(timeout_s):
                 replay = await launcher.start_replay()
                 learner = await launcher.start_learner()
         except (WorkerLost, TimeoutError) as loss:
-            raise CoreLost(f"replay or learner did not start: {loss!r}") from loss
+            reason = str(loss) or f"no answer in {timeout_s:g} s (cluster.start_timeout_s)"
+            raise CoreLost(f"replay or learner did not start: {reason}") from loss
         self._core = Core(
             replay,
             learner,

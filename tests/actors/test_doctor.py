@@ -14,6 +14,7 @@ import pytest
 from actors.doctor import (
     Finding,
     Level,
+    available_gb,
     check_browser,
     check_disk,
     check_fonts,
@@ -72,6 +73,16 @@ def test_every_finding_that_is_not_well_has_a_fix_and_only_problems_fail(tmp_pat
     assert exit_code(warned) == 0
 
 
+def test_the_limit_of_a_container_counts_but_not_the_files_it_has_read(tmp_path: Path):
+    (tmp_path / "memory.max").write_text("2000000000\n", encoding="utf-8")
+    (tmp_path / "memory.current").write_text("1900000000\n", encoding="utf-8")
+    stat = "anon 500000000\nfile 1400000000\ninactive_file 1300000000\n"
+    (tmp_path / "memory.stat").write_text(stat, encoding="utf-8")
+    assert available_gb(tmp_path) == pytest.approx(1.4)
+    (tmp_path / "memory.max").write_text("max\n", encoding="utf-8")
+    assert available_gb(tmp_path) == available_gb(tmp_path / "no-container") > 0.0
+
+
 def test_a_package_of_our_name_that_comes_first_is_named(tmp_path: Path):
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "__init__.py").write_text("", encoding="utf-8")
@@ -80,7 +91,7 @@ def test_a_package_of_our_name_that_comes_first_is_named(tmp_path: Path):
     assert finding.level is Level.PROBLEM
     assert str(tmp_path / "agent") in finding.text and "envs" not in finding.text
     assert only(check_packages_are_ours(ROOT, [str(ROOT)])).level is Level.OK
-    assert "nowhere" in only(check_packages_are_ours(ROOT, [str(tmp_path)], ["envs"])).text
+    assert "got nothing" in only(check_packages_are_ours(ROOT, [str(tmp_path)], ["envs"])).text
 
 
 @pytest.mark.parametrize(

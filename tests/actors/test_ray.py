@@ -19,6 +19,7 @@ import pytest
 from actors.config import Launch, TrainJob
 from actors.launch_ray import RayLauncher, RayRollout
 from actors.run_folder import find_checkpoint
+from actors.types import WorkerLost
 from envs.browser.profile import profiles_root
 from envs.config import EnvConfig
 from learner.checkpoint import load_checkpoint
@@ -106,6 +107,25 @@ async def test_a_killed_browser_and_a_killed_actor_do_not_stop_a_run(tmp_path: P
     assert max(row["learner/lag_max_versions"] for row in updates) == summary["lag_max"]
     assert {row["last_version"] for row in rows(folder, "attempt")} >= {0, 1}
     assert (folder.checkpoints / f"v{summary['policy_version']:06d}").is_dir()
+
+
+async def test_what_a_worker_died_of_is_said_in_a_line():
+    algo = dataclasses.replace(JOB.algo, device="nowhere")
+    launcher = RayLauncher(dataclasses.replace(JOB, algo=algo).worker_configs())
+    try:
+        await launcher.start()
+        with pytest.raises(WorkerLost) as raised:
+            await launcher.start_learner()
+        assert str(raised.value).startswith("learner: RuntimeError: Expected one of cpu, cuda")
+        assert "\x1b" not in str(raised.value)
+        reward = await launcher.start_reward(0)
+        os.kill((await reward.health()).pid, signal.SIGKILL)
+        with pytest.raises(WorkerLost, match=r"^reward 0: .* its worker process has died[^\n]*$"):
+            while True:
+                await reward.health()
+                await asyncio.sleep(0.1)
+    finally:
+        await launcher.stop()
 
 
 @pytest.mark.timeout(300)
