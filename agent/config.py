@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of agents; composed into the run's config by `conf`."""
+"""Settings of the policy; composed into the run's config by `conf`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from envs.registry import check_name
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyConfig:
-    """Settings of the forager net."""
+    """Which policy is trained, and its size."""
 
-    name: str = "forager"  # a name of `agent.registry.POLICIES`, or "module:function"
+    # A name of `agent.registry.POLICIES`, or "module:name" of a class or function that is called
+    # without arguments and gives an `agent.policy.PolicyFamily`.
+    name: str = "forager"
     width: int = 64  # of every hidden layer
 
     def __post_init__(self) -> None:

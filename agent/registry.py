@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of agents and policies to what builds them; see `envs.registry.resolve`."""
+"""Names of policies and of scripted agents to what builds them; see `envs.registry.resolve`.
+
+Each is a class, or a function, that is called without arguments: of `POLICIES` it gives an
+`agent.policy.PolicyFamily`, of `AGENTS` an `agent.types.Agent`.
+"""
 
 from __future__ import annotations
 

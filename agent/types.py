@@ -28,9 +28,7 @@ class ModelInputs:
     state: np.ndarray  # float16 [state features]
     element: np.ndarray  # float16 [E, element features]
     span: np.ndarray  # float16 [S, span features]
-    option: (
-        np.ndarray
-    )  # float16 [E, MAX_OPTIONS, option features], or [0, ...] without a select box
+    option: np.ndarray  # float16 [E, MAX_OPTIONS, option features]; [0, ...] without select boxes
     tab: np.ndarray  # float16 [MAX_TABS, tab features]
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What turns scored groups into better weights.
 
-Map: `types` (groups), `replay` (groups waiting for the learner), `returns` (rewards to advantages),
-`reservoir` (past states for the step term); these four without torch. `objective` (every formula of
-the loss), `minibatch` (records to tensors), `metrics` (means over minibatches), `update` (one
-learner batch), `checkpoint` (atomic files), `config`.
+Map, without torch: `types` (groups), `replay` with `held_groups` and `priority` (groups that wait
+for the learner, and which come again), `returns` (rewards to advantages), `credit` (groups to
+samples), `reservoir` (past states for the step term), `metrics` (means over minibatches),
+`storage` (records as files), `checkpoint` (atomic folders), `config`. With torch: `objective`
+(every formula of the loss), `minibatch` (records to tensors), `update` (one learner batch),
+`saving` (a learner on disk).
 """

@@ -70,7 +70,8 @@ def outcome_loss(
     advantages: GRPO (arXiv 2402.03300). Decoupling: arXiv 2110.00641. Two clip widths: DAPO (arXiv
     2503.14476). Dual clip c: arXiv 1912.09729. The caller divides by a constant and never by an
     episode's own length (Dr. GRPO, arXiv 2503.20783) nor by the number of unmasked steps. Left
-    out: correction of the state distribution, sequence-level masks, selection weights.
+    out: correction of the state distribution, sequence-level masks, selection weights, and an
+    early end of the epoch by the KL to prox.
     """
     importance = torch.exp(log_prox.detach() - log_behaviour)
     usable = torch.isfinite(importance) & (importance <= config.max_importance_ratio)

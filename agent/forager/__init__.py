@@ -1,2 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default policy: match features, a gated network and an agent that samples from it."""
+"""The default policy: match features and the gated network that reads them.
+
+Map: `family` (both together), `features` (every column), `sizes` (how many there are), `net`; under
+the features `scene` (what they share), `clues` (what is asked, and what notes explain of it),
+`relations` (vectors of what is said about a subject), `words`. Torch in `net` and `family` alone.
+"""

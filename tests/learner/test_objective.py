@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every other term of the loss (KL: `test_kl.py`) against closed forms, enumeration and finite differences."""
+"""Terms of the loss (KL: `test_kl.py`) against closed forms, enumeration, finite differences."""
 
 from __future__ import annotations
 
