@@ -74,17 +74,24 @@ class TrainConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
-    """Held-out tasks and how they are tried; always the first tasks of the test split."""
+    """Held-out tasks and how they are tried.
+
+    Before and after training the first tasks of the test split; meanwhile those of the validation
+    split, one at a time beside the rollouts.
+    """
 
     num_tasks: int = 96  # for the untrained and the trained policy; 0 skips evaluation
     num_baseline_tasks: int = 32  # for the scripted agents
     baselines: tuple[str, ...] = ("random", "bm25_first_hit", "oracle")
+    validation_tasks: int = 16  # at most, for each version that is validated; 0 skips it
+    validate_every_versions: int = 40  # of a run, counted from its start
     temperature: float = 0.5  # of the policy; 0 takes the most likely action
     max_tries: int = 3  # per task, when the world breaks
 
     def __post_init__(self) -> None:
         _at_least("evaluation", self, 0, "num_tasks", "num_baseline_tasks", "temperature")
-        _at_least("evaluation", self, 1, "max_tries")
+        _at_least("evaluation", self, 0, "validation_tasks")
+        _at_least("evaluation", self, 1, "max_tries", "validate_every_versions")
         for name in self.baselines:
             check_name(name, AGENTS, what="evaluation.baselines")
 

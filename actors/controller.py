@@ -14,6 +14,8 @@ Score lane (one per reward worker): waits for an attempt (woken by a rollout lan
     it to its group or gives the member up. A group that becomes ready wakes the learner loop.
 Learner loop: waits for enough ready groups, updates, publishes, and saves between two updates when
     that is due. Nobody waits for it otherwise.
+Validation loop: waits for a version that is to be tried on held-out tasks (woken by the learner
+    loop), and tries it with its weights pinned, one attempt at a time beside the rollout lanes.
 Report loop: on its own clock; writes progress and ends the run when it stands still.
 
 Every await has a deadline, but for these waits, which the report loop watches and names. Deadlines
@@ -105,6 +107,8 @@ class Controller:
         async with asyncio.TaskGroup() as tasks:
             beside = [tasks.create_task(self._score_lane()) for _ in range(parts.rewards.pool.size)]
             beside += [tasks.create_task(loop()) for loop in (self._report_loop, self._watch_core)]
+            if parts.validation is not None:
+                beside.append(tasks.create_task(parts.validation.run()))
             await self._tell_given_up()
             learner = tasks.create_task(self._learner_loop())
             lanes = [tasks.create_task(self._rollout_lane(i)) for i in range(len(self._lanes))]
@@ -292,6 +296,8 @@ class Controller:
         parts.metrics.write("update", {**row, "groups": " ".join(batch.group_ids)})
         with parts.trace.span("learner", "publish", {"version": published.policy_version}):
             await parts.rollouts.publish(published)
+        if parts.validation is not None:
+            parts.validation.offer(published)
         self._slots_changed.set()
         without_signal = int(published.metrics.get("learner/groups_without_signal", 0))
         self._unusable.trained(len(batch.group_ids), without_signal)

@@ -15,8 +15,8 @@ from actors.evaluation import Evaluation, evaluate, held_out_tasks
 from actors.loggers import open_metrics
 from actors.run_folder import RunFolder
 from actors.session import make_launcher, open_session
-from actors.summary import success_figures, table, write_summary
-from actors.training import report_evaluation, versions
+from actors.summary import success_figures, table, versions, write_summary
+from actors.training import report_evaluation
 from actors.types import POLICY_AGENT, Published
 from agent.config import PolicyConfig
 from envs.search_env import make_task_set
@@ -83,6 +83,7 @@ async def evaluate_checkpoint(
                     config=job.evaluation,
                     seed=job.seed,
                     phase=name,
+                    num_lanes=session.rollouts.pool.size,
                     archive=archive,
                 )
                 report_evaluation(name, evaluations[name], metrics)

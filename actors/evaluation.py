@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tries an agent on held-out tasks over the rollout and reward workers that are already up.
 
-Who waits for whom: one lane per rollout worker takes the next task and waits for its attempt, then
-for its score. A task whose attempt the world broke is tried again; one that never got a score is
-missing, never wrong.
+Who waits for whom: each lane takes the next task and waits for its attempt, then for its score. A
+task whose attempt the world broke is tried again; one that never got a score is missing, never
+wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from actors.archive import Archive
 from actors.config import EvaluationConfig
 from actors.pool import RewardPool, RolloutPool
 from actors.statistics import Rate, wilson
-from actors.types import AttemptOrder, LostAttempt
+from actors.types import AttemptOrder, LostAttempt, Published
 from envs.site import TaskSet
 from envs.types import Scored, Split, Task
 
@@ -73,6 +73,13 @@ def held_out_tasks(task_set: TaskSet, num_tasks: int) -> list[Task]:
     return [task_set.task(Split.TEST, index) for index in range(num_tasks)]
 
 
+def validation_tasks(task_set: TaskSet, num_tasks: int) -> list[Task]:
+    """The first tasks of the validation split, at most as many as it has."""
+    limit = task_set.num_tasks(Split.VALIDATION)
+    count = num_tasks if limit is None else min(num_tasks, limit)
+    return [task_set.task(Split.VALIDATION, index) for index in range(count)]
+
+
 async def evaluate(
     agent: str,
     tasks: Sequence[Task],
@@ -82,11 +89,14 @@ async def evaluate(
     config: EvaluationConfig,
     seed: int,
     phase: str,
+    num_lanes: int,
     archive: Archive | None = None,
+    pinned: Published | None = None,
 ) -> Evaluation:
     """Try `agent` once on each task; the same seed gives each task the same draws.
 
-    Some attempts go into `archive`, under `phase`.
+    Some attempts go into `archive`, under `phase`. The policy has the newest weights, or those of
+    `pinned`, whatever is published meanwhile.
     """
     began_s = time.monotonic()
     found: dict[int, TaskOutcome] = {}
@@ -97,9 +107,9 @@ async def evaluate(
         nonlocal num_steps
         for index, task in todo:
             is_recorded = archive is not None and archive.wants(phase, task)
-            for order in _tries(agent, task, index, config, seed):
+            for order in _tries(agent, task, index, config, seed, phase):
                 order = dataclasses.replace(order, is_recorded=is_recorded)
-                result = await rollouts.run(order)
+                result = await rollouts.run(order, pinned=pinned)
                 if isinstance(result, LostAttempt):
                     num_steps += result.num_steps
                     continue
@@ -124,7 +134,7 @@ async def evaluate(
                     break
 
     async with asyncio.TaskGroup() as lanes:
-        for _ in range(rollouts.pool.size):
+        for _ in range(num_lanes):
             lanes.create_task(lane())
     return Evaluation(
         agent=agent,
@@ -136,14 +146,14 @@ async def evaluate(
 
 
 def _tries(
-    agent: str, task: Task, index: int, config: EvaluationConfig, seed: int
+    agent: str, task: Task, index: int, config: EvaluationConfig, seed: int, phase: str
 ) -> Iterator[AttemptOrder]:
     for attempt in range(config.max_tries):
         entropy = [seed, _EVALUATION_STREAM, index, attempt]
         yield AttemptOrder(
             task=task,
-            trajectory_id=f"eval.{agent}.{task.task_id}.t{attempt}",
-            group_id=f"eval.{agent}.{task.task_id}",
+            trajectory_id=f"eval.{phase}.{task.task_id}.t{attempt}",
+            group_id=f"eval.{phase}.{task.task_id}",
             seed=int(np.random.SeedSequence(entropy).generate_state(1)[0]),
             agent=agent,
             temperature=config.temperature,

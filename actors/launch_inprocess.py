@@ -77,10 +77,13 @@ class LocalRollout:
         episode, trajectory, report = await self._worker.run_attempt(order)
         return Attempt(report=report, episode=episode, trajectory=trajectory)
 
-    async def offer_weights(self, published: Published) -> None:
+    async def offer_weights(self, published: Published, *, is_pinned: bool = False) -> None:
         """Leave newer weights."""
         self._worker.offer_weights(
-            published.policy_version, published.weights, published.generation
+            published.policy_version,
+            published.weights,
+            published.generation,
+            is_pinned=is_pinned,
         )
 
     async def health(self) -> WorkerHealth:

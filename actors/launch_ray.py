@@ -152,10 +152,10 @@ class RayRollout(_RayHandle):
             report=await _answer(report, self._name), episode=episode, trajectory=trajectory
         )
 
-    async def offer_weights(self, published: Published) -> None:
+    async def offer_weights(self, published: Published, *, is_pinned: bool = False) -> None:
         """Leave newer weights."""
         call = self._actor.offer_weights.remote(
-            published.policy_version, published.weights, published.generation
+            published.policy_version, published.weights, published.generation, is_pinned
         )
         await _answer(call, self._name)
 

@@ -13,6 +13,7 @@ from actors.pipeline import Pipeline
 from actors.pool import RestartBudget, RewardPool, RolloutPool
 from actors.saver import Saver
 from actors.trace import NO_TRACE, Trace
+from actors.validation import Validation
 from actors.waiting import Waiting
 
 
@@ -30,6 +31,7 @@ class TrainParts:
     waiting: Waiting
     metrics: MetricsLog
     trace: Trace = NO_TRACE
+    validation: Validation | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ clock and replaces workers that do not answer; the caller of such a worker is wo
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
@@ -243,14 +244,16 @@ class RolloutPool:
         self._max_failures_in_a_row = rollout.max_failures_in_a_row
         self._num_failures_in_a_row = 0
 
-    async def run(self, order: AttemptOrder) -> Attempt | LostAttempt:
-        """Run one attempt on an idle worker.
+    async def run(
+        self, order: AttemptOrder, *, pinned: Published | None = None
+    ) -> Attempt | LostAttempt:
+        """Run one attempt on an idle worker, with the newest weights or with the `pinned` ones.
 
         Raises `RuntimeError` when the world keeps breaking: then no attempt can succeed.
         """
         try:
             attempt = await self.pool.call(
-                lambda worker: self._run_with_newest(worker, order),
+                lambda worker: self._run_with_weights(worker, order, pinned),
                 what=f"attempt {order.trajectory_id}",
                 timeout_s=self._attempt_timeout_s,
             )
@@ -275,8 +278,13 @@ class RolloutPool:
         offers = [self._offer(worker, published) for worker in self.pool.handles()]
         await asyncio.gather(*offers)
 
-    async def _run_with_newest(self, worker: RolloutHandle, order: AttemptOrder) -> Attempt:
-        if self._published is not None:
+    async def _run_with_weights(
+        self, worker: RolloutHandle, order: AttemptOrder, pinned: Published | None
+    ) -> Attempt:
+        if pinned is not None:
+            await worker.offer_weights(pinned, is_pinned=True)
+            order = dataclasses.replace(order, is_pinned=True)
+        elif self._published is not None:
             await worker.offer_weights(self._published)
         return await worker.run_attempt(order)
 

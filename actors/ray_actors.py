@@ -48,9 +48,13 @@ class _RolloutActor:
 
     @ray.method(concurrency_group="control")
     async def offer_weights(
-        self, policy_version: int, weights: Mapping[str, np.ndarray], generation: int
+        self,
+        policy_version: int,
+        weights: Mapping[str, np.ndarray],
+        generation: int,
+        is_pinned: bool,
     ) -> None:
-        self._worker.offer_weights(policy_version, weights, generation)
+        self._worker.offer_weights(policy_version, weights, generation, is_pinned=is_pinned)
 
     @ray.method(concurrency_group="control")
     async def health(self) -> WorkerHealth:

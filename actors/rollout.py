@@ -36,6 +36,7 @@ from envs.types import Episode
 
 _CANCEL_INTERVAL_S = 0.2
 Outcome = tuple[Episode, Trajectory, AttemptReport]
+_Variant = tuple[float, bool]  # temperature, and whether the weights are the pinned ones
 
 
 class RolloutWorker:
@@ -48,24 +49,30 @@ class RolloutWorker:
         self._seed = seed
         self._env: SearchEnv | None = None
         self._teacher: Teacher | None = None
-        self._policies: dict[float, PolicyAgent] = {}  # by temperature
-        self._stamps: dict[float, Stamp] = {}  # of the weights that each of them has
-        self._box = WeightBox()
+        self._policies: dict[_Variant, PolicyAgent] = {}
+        self._stamps: dict[_Variant, Stamp] = {}  # of the weights that each of them has
+        self._newest, self._pinned = WeightBox(), WeightBox()
         self._attempt: asyncio.Task[Outcome] | None = None
         self._num_done = 0
 
     # --- Control side ----------------------------------------------------------------------------
 
     def offer_weights(
-        self, policy_version: int, weights: Mapping[str, np.ndarray], generation: int
+        self,
+        policy_version: int,
+        weights: Mapping[str, np.ndarray],
+        generation: int,
+        *,
+        is_pinned: bool = False,
     ) -> None:
         """Leave newer weights for the work side to take before its next step."""
-        self._box.put(policy_version, weights, generation=generation)
+        box = self._pinned if is_pinned else self._newest
+        box.put(policy_version, weights, generation=generation)
 
     def health(self) -> WorkerHealth:
         """That the worker's process answers, and what it has done."""
         return WorkerHealth(
-            pid=os.getpid(), num_done=self._num_done, policy_version=self._box.version
+            pid=os.getpid(), num_done=self._num_done, policy_version=self._newest.version
         )
 
     # --- Work side -------------------------------------------------------------------------------
@@ -136,12 +143,12 @@ class RolloutWorker:
         if order.agent != POLICY_AGENT:
             scripted: Agent = resolve(order.agent, AGENTS, what="agent")()
             return scripted
-        agent = self._policies.get(order.temperature)
+        agent = self._policies.get(_variant(order))
         if agent is None:
             agent = PolicyAgent(self._policy_config, seed=self._seed, temperature=order.temperature)
-            agent.policy_version = -1  # its weights come from the box
-            self._policies[order.temperature] = agent
-        if self._box.version < 0:
+            agent.policy_version = -1  # its weights come from a box
+            self._policies[_variant(order)] = agent
+        if self._box(order).version < 0:
             raise RuntimeError("expected offer_weights() before an attempt of the policy")
         return agent
 
@@ -151,13 +158,20 @@ class RolloutWorker:
             return None
 
         def take() -> None:
-            newer = self._box.newer_than(self._stamps.get(order.temperature, NOTHING))
+            newer = self._box(order).newer_than(self._stamps.get(_variant(order), NOTHING))
             if newer is not None:
                 agent.load_weights(newer[1], newer[0][1])
-                self._stamps[order.temperature] = newer[0]
+                self._stamps[_variant(order)] = newer[0]
 
         take()
         return None if order.keeps_weights else take
+
+    def _box(self, order: AttemptOrder) -> WeightBox:
+        return self._pinned if order.is_pinned else self._newest
+
+
+def _variant(order: AttemptOrder) -> _Variant:
+    return order.temperature, order.is_pinned
 
 
 def _report(attempt: EpisodeAttempt, wall_s: float) -> AttemptReport:

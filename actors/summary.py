@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a run: `summary.json` and the table at the end; pure but for `write_summary`."""
+"""The figures of a run: `summary.json`, the table at the end, and what produced them."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -81,3 +83,15 @@ def write_summary(path: Path, summary: Mapping[str, Any]) -> None:
     partial = path.with_suffix(".partial")
     partial.write_bytes(orjson.dumps(dict(summary), option=orjson.OPT_INDENT_2) + b"\n")
     os.replace(partial, path)
+
+
+def versions() -> dict[str, str]:
+    """What produced the figures."""
+    names = ("foragerl", "ray", "torch", "playwright", "numpy")
+    found = {"python": platform.python_version()}
+    for name in names:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed"  # a checkout that is run in place
+    return found

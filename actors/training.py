@@ -6,11 +6,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import importlib.metadata
 import logging
-import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from actors.checkpoints import CheckpointStore, read_pipeline
 from actors.config import TrainJob
 from actors.controller import Controller
 from actors.core import Core, CoreLost
-from actors.evaluation import Evaluation, evaluate, held_out_tasks
+from actors.evaluation import Evaluation, evaluate, held_out_tasks, validation_tasks
 from actors.loggers import open_metrics
 from actors.metrics import MetricsLog
 from actors.parts import TrainConfigs, TrainParts, TrainTotals
@@ -29,10 +27,18 @@ from actors.run_folder import RunFolder
 from actors.saver import Saver, finish_within
 from actors.session import Session, open_session
 from actors.show.report import write_report
-from actors.summary import TRAINED, UNTRAINED, success_figures, table, write_summary
+from actors.summary import (
+    TRAINED,
+    UNTRAINED,
+    success_figures,
+    table,
+    versions,
+    write_summary,
+)
 from actors.task_source import TaskSource
 from actors.trace import Trace
 from actors.types import POLICY_AGENT, Launcher, ReplayState, WorkerLost
+from actors.validation import VALIDATION, Validation
 from envs.search_env import make_task_set
 from envs.site import TaskSet
 from envs.types import Split, Task
@@ -41,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 # Training tasks of different seeds come from different stretches of the endless sequence.
 _TASKS_PER_SEED = 1_000_000
+_NOWHERE: Mapping[str, int] = {}
 _SAVE_TIMEOUT_S = 5.0  # on interrupt; saving and closing together take at most ten
 
 
@@ -104,6 +111,7 @@ class _TrainingRun:
         self._session = session
         self._task_set = task_set
         self._evaluations: dict[str, Evaluation] = {}
+        self._validated: tuple[int, Evaluation] | None = None  # the last version that was tried
         self._archive = Archive(
             folder.episodes, per_kind=job.logger.episodes_per_kind, limit_mb=job.logger.episodes_mb
         )
@@ -259,6 +267,7 @@ class _TrainingRun:
                 waiting=session.waiting,
                 metrics=self._metrics,
                 trace=self._trace,
+                validation=self._validation(pipeline.totals.policy_version),
             ),
             TrainConfigs(
                 train=job.train,
@@ -272,8 +281,32 @@ class _TrainingRun:
             held_out=self._held_out,
         )
 
+    def _validation(self, policy_version: int) -> Validation | None:
+        config, session = self._job.evaluation, self._session
+        if not config.validation_tasks:
+            return None
+        return Validation(
+            validation_tasks(self._task_set, config.validation_tasks),
+            rollouts=session.rollouts,
+            rewards=session.rewards,
+            config=config,
+            seed=self._job.seed,
+            policy_version=policy_version,
+            on_result=self._on_validated,
+        )
+
+    def _on_validated(self, policy_version: int, evaluation: Evaluation) -> None:
+        self._validated = policy_version, evaluation
+        at = {"learner/policy_version": policy_version}
+        report_evaluation(VALIDATION, evaluation, self._metrics, at)
+
     def _held_out(self) -> dict[str, float]:
-        return {name: e.rate().value for name, e in self._evaluations.items()}
+        found = {name: e.rate().value for name, e in self._evaluations.items()}
+        if self._validated is not None:
+            version, evaluation = self._validated
+            found[f"version {version}"] = evaluation.rate().value
+            found |= {kind: rate.value for kind, rate in evaluation.rate_by_kind().items()}
+        return found
 
     def _describe(self) -> dict[str, Any]:
         """What belongs into a checkpoint beside the books."""
@@ -300,6 +333,7 @@ class _TrainingRun:
                 config=self._job.evaluation,
                 seed=self._job.seed,
                 phase=name,
+                num_lanes=self._session.rollouts.pool.size,
                 archive=self._archive,
             )
         self._evaluations[name] = evaluation
@@ -331,8 +365,10 @@ class _TrainingRun:
         }
 
 
-def report_evaluation(name: str, evaluation: Evaluation, metrics: MetricsLog) -> None:
-    """One line for a person, one row for the metrics."""
+def report_evaluation(
+    name: str, evaluation: Evaluation, metrics: MetricsLog, at: Mapping[str, int] = _NOWHERE
+) -> None:
+    """One line for a person, one row for the metrics, which tells `at` too."""
     rate = evaluation.rate()
     kinds = {kind: part.value for kind, part in evaluation.rate_by_kind().items()}
     logger.info(
@@ -347,6 +383,7 @@ def report_evaluation(name: str, evaluation: Evaluation, metrics: MetricsLog) ->
     )
     row: dict[str, float | int | str] = {
         "name": name,
+        **at,
         "eval/success": rate.value,
         "eval/success_low": rate.low,
         "eval/success_high": rate.high,
@@ -356,15 +393,3 @@ def report_evaluation(name: str, evaluation: Evaluation, metrics: MetricsLog) ->
         "eval/duration_s": evaluation.duration_s,
     }
     metrics.write("evaluation", {**row, **{f"eval/success_{k}": v for k, v in kinds.items()}})
-
-
-def versions() -> dict[str, str]:
-    """What produced the figures."""
-    names = ("foragerl", "ray", "torch", "playwright", "numpy")
-    found = {"python": platform.python_version()}
-    for name in names:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"  # a checkout that is run in place
-    return found

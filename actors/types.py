@@ -35,6 +35,7 @@ class AttemptOrder:
     temperature: float  # 0 takes the most likely action
     with_teacher: bool  # whether the teacher scores the states for the step loss
     keeps_weights: bool = False  # to its end, whatever is published; else the newest at every step
+    is_pinned: bool = False  # uses the pinned weights, which no published version replaces
     is_recorded: bool = False  # whether a person will want to see it; costs a picture per step
 
 
@@ -136,8 +137,11 @@ class RolloutHandle(Protocol):
     async def run_attempt(self, order: AttemptOrder) -> Attempt:
         """Run one attempt to its end."""
 
-    async def offer_weights(self, published: Published) -> None:
-        """Leave newer weights for the worker to take before its next step."""
+    async def offer_weights(self, published: Published, *, is_pinned: bool = False) -> None:
+        """Leave newer weights for the worker to take before its next step.
+
+        Pinned ones are kept beside the others, for the attempts whose orders ask for them.
+        """
 
     async def health(self) -> WorkerHealth:
         """Answers while an attempt runs."""

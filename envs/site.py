@@ -83,7 +83,13 @@ class TaskSet(Protocol):
     """A deterministic sequence of tasks per split, and the site of each."""
 
     def task(self, split: Split, index: int) -> Task:
-        """Task `index` (>= 0, without end) of a split; the same on every machine."""
+        """Task `index` (>= 0) of a split; the same on every machine.
+
+        Raises `ValueError` beyond `num_tasks`.
+        """
+
+    def num_tasks(self, split: Split) -> int | None:
+        """How many tasks a split has; None without end."""
 
     def site(self, task: Task) -> Site:
         """The site on which `task` is worked on."""

@@ -15,7 +15,7 @@ from envs.types import LAYERS
 
 _WINDOW = 48  # attempts that success and returns are averaged over
 _STEPS, _VERSION, _MINUTES = "environment steps", "policy version", "minutes"
-_HELD_OUT_COLOUR = 5
+_HELD_OUT_COLOUR, _VALIDATION_COLOUR = 5, 4
 
 Row = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ def charts(rows: Sequence[Row]) -> list[Chart]:
         for event in ("attempt", "update", "progress", "evaluation")
     }
     found = [
-        _success(by_event["attempt"], by_event["evaluation"]),
+        _success(by_event["attempt"], by_event["evaluation"], by_event["update"]),
         _returns(by_event["attempt"]),
         *_updates(by_event["update"]),
         *_progress(by_event["progress"]),
@@ -43,7 +43,7 @@ def charts(rows: Sequence[Row]) -> list[Chart]:
     return [chart for chart in found if any(series.x for series in chart.series)]
 
 
-def _success(attempts: Sequence[Row], evaluations: Sequence[Row]) -> Chart:
+def _success(attempts: Sequence[Row], evaluations: Sequence[Row], updates: Sequence[Row]) -> Chart:
     scored = [row for row in _with_steps(attempts) if "is_right" in row]
     kinds = sorted({row["kind"] for row in scored})
     groups = {"all": scored} if len(kinds) != 1 else {}
@@ -60,17 +60,27 @@ def _success(attempts: Sequence[Row], evaluations: Sequence[Row]) -> Chart:
     ]
     last = float(scored[-1]["x"]) if scored else 0.0
     at = {"untrained": 0.0, "trained": last}
-    held_out = [row for row in evaluations if row.get("name") in at]
-    if held_out:
-        series.append(
-            Series(
-                name="held-out",
-                x=tuple(at[row["name"]] for row in held_out),
-                y=tuple(float(row["eval/success"]) for row in held_out),
-                is_points=True,
-                colour=_HELD_OUT_COLOUR,
-            )
+    tested = [(at[row["name"]], row) for row in evaluations if row.get("name") in at]
+    steps_at = {row["learner/policy_version"]: row["train/env_steps"] for row in updates}
+    validated = [
+        (float(steps_at[row["learner/policy_version"]]), row)
+        for row in evaluations
+        if row.get("learner/policy_version") in steps_at
+    ]
+    series += [
+        Series(
+            name=name,
+            x=tuple(x for x, _ in points),
+            y=tuple(float(row["eval/success"]) for _, row in points),
+            is_points=True,
+            colour=colour,
         )
+        for name, points, colour in (
+            ("held-out", tested, _HELD_OUT_COLOUR),
+            ("validation", validated, _VALIDATION_COLOUR),
+        )
+        if points
+    ]
     return Chart(
         title=f"Success, mean of {_WINDOW} attempts",
         x_label=_STEPS,

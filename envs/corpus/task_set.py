@@ -112,6 +112,10 @@ class CorpusTaskSet:
         """How many questions a split has."""
         return len(self._by_split[split])
 
+    def num_tasks(self, split: Split) -> int | None:
+        """One for each question; training goes through its questions without end."""
+        return None if split is Split.TRAIN else self.num_questions(split)
+
     def task(self, split: Split, index: int) -> Task:
         """Task `index` (>= 0) of a split; the same on every machine.
 

@@ -65,6 +65,9 @@ class EmbeddedTaskSet:
             ),
         )
 
+    def num_tasks(self, split: Split) -> None:
+        """Without end."""
+
     def site(self, task: Task) -> Site:
         """The site on which `task` is worked on."""
         world = build_world(task.world_seed, task.split, task.language)

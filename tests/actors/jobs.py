@@ -41,7 +41,9 @@ SMALL = TrainJob(
 
 def without_evaluation(job: TrainJob) -> TrainJob:
     """`job` that only trains."""
-    nothing = dataclasses.replace(job.evaluation, num_tasks=0, num_baseline_tasks=0)
+    nothing = dataclasses.replace(
+        job.evaluation, num_tasks=0, num_baseline_tasks=0, validation_tasks=0
+    )
     return dataclasses.replace(job, evaluation=nothing)
 
 

@@ -109,5 +109,8 @@ class SmallTaskSet:
             ),
         )
 
+    def num_tasks(self, split: Split) -> None:
+        """Without end."""
+
     def site(self, task: Task) -> SmallSite:
         return SmallSite(with_modal=self._with_modal)

@@ -38,6 +38,9 @@ class OnePage:
     def respond(self, request: PageRequest) -> PageResponse:
         return PageResponse(status=200, content_type="text/html; charset=utf-8", body=self._body)
 
+    def num_tasks(self, split: Split) -> None:
+        """Without end."""
+
     def site(self, task: Task) -> "OnePage":
         return self
 
