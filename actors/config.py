@@ -62,7 +62,7 @@ class TrainConfig:
     checkpoint_every_minutes: float = 5.0  # whichever comes first
     keep_checkpoints: int = 3  # the newest ones; 0 keeps all
     max_restores: int = 5  # from the newest checkpoint, when replay or learner are lost in a run
-    update_timeout_s: float = 600.0  # deadline of one learner update, and of saving and restoring
+    update_timeout_s: float = 240.0  # deadline of one learner update, and of saving and restoring
     stall_timeout_s: float = 300.0  # neither an attempt nor an update ended for this long: give up
 
     def __post_init__(self) -> None:
