@@ -7,6 +7,7 @@ each step records the version that acted.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from agent.situation import pack_situation
 from agent.types import Agent, Decision, StepRecord, Trajectory
 from envs.actions import enumerate_actions
 from envs.driver import InfraError
@@ -58,6 +60,7 @@ class Attempt:
 class _Log:
     """What the attempt has left behind so far."""
 
+    keeps_situations: bool
     evidence: list[StepEvidence] = field(default_factory=list)
     records: list[StepRecord] = field(default_factory=list)
     answer: str = ""
@@ -76,14 +79,16 @@ async def run_episode(
     teacher: Teacher | None = None,
     before_step: Callable[[], None] | None = None,
     watcher: Watcher | None = None,
+    keeps_situations: bool = False,
 ) -> Attempt:
     """Run one attempt to its end. An infra failure ends it with that `StopReason`, never raises.
 
     The same seed, weights and world give the same attempt. `teacher` scores all legal actions of
     each state after the agent has chosen, so nothing of it can reach the agent. With a `watcher`
-    the env takes a picture at every step (15-30 ms of CPU each).
+    the env takes a picture at every step (15-30 ms of CPU each). `keeps_situations` records the
+    texts of each state for teachers that compare attempts (about 3 kB a step).
     """
-    log = _Log()
+    log = _Log(keeps_situations=keeps_situations)
     detail = ""
     if isinstance(agent, TaskAware):
         agent.begin(task)
@@ -148,7 +153,10 @@ async def _run(
             watcher.saw(result.observation, env.frame)
         if decision.inputs is not None:
             exogenous = result.evidence.is_exogenous
-            log.records.append(_record(task, observation, decision, teacher, exogenous))
+            record = _record(task, observation, decision, teacher, exogenous)
+            if log.keeps_situations:
+                record = dataclasses.replace(record, situation=pack_situation(observation))
+            log.records.append(record)
         if result.stop is not None:
             return result.stop
         observation = result.observation

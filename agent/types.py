@@ -6,7 +6,7 @@ Frozen, keyword-only and picklable. Lengths: E elements, S spans, A legal action
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -60,6 +60,8 @@ class StepRecord:
     policy_version: int
     utilities: np.ndarray  # float16 [A] from the teacher; length 0 without one
     is_exogenous: bool  # reward 0 and not trained on
+    # uint8 [*], of `agent.situation`; empty unless the run compares attempts by what they read
+    situation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
     def num_bytes(self) -> int:
         """Bytes of the arrays."""
@@ -77,6 +79,7 @@ class StepRecord:
             mask.tab,
             self.log_prob_by_head,
             self.utilities,
+            self.situation,
         )
         return sum(array.nbytes for array in arrays)
 

@@ -7,9 +7,74 @@ settings.
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+
+class Baseline(enum.Enum):
+    """What a step's return is compared with."""
+
+    LEAVE_ONE_OUT = "leave_one_out"  # the other members at the same step
+    ANCHORED = "anchored"  # likewise, mixed with others' returns from the same situation
+    MEAN = "mean"  # all members, itself included: leave-one-out shrunk by (n - 1) / n
+    MEAN_STD = "mean_std"  # likewise, divided by the group's standard deviation, as GRPO does
+    CRITIC = "critic"  # a value network with generalised advantages, as PPO does
+
+
+class RatioCap(enum.Enum):
+    """What happens to a step whose prox / behaviour exceeds `max_importance_ratio`."""
+
+    MASK = "mask"  # no policy-gradient loss
+    CLAMP = "clamp"  # the cap is its weight, which biases the gradient
+
+
+class ValueTarget(enum.Enum):
+    """How a critic's advantages and targets are made."""
+
+    GAE = "gae"
+    VTRACE = "vtrace"  # corrects for the age of the steps, with both ratios capped at 1
+
+
+class StepTeacher(enum.Enum):
+    """Who scores the actions that the step term compares."""
+
+    GRAPH = "graph"  # the task set's own teacher, which knows the truth
+    SIBLINGS = "siblings"  # successful attempts of the group, and the answer they found
+    NONE = "none"
+
+
+class StepLoss(enum.Enum):
+    """How the policy is held against a teacher's utilities."""
+
+    LISTWISE = "listwise"  # KL from the tilted reference over all candidates at once
+    BRADLEY_TERRY = "bradley_terry"  # soft labels for every pair of candidates
+    PLACKETT_LUCE = "plackett_luce"  # the candidates' order alone
+
+
+class Candidates(enum.Enum):
+    """Which legal actions of a state the step term compares."""
+
+    ALL = "all"
+    BY_TYPE = "by_type"  # K, as many different action types as there are
+    POLICY = "policy"  # K drawn from the policy without repetition
+
+
+class Schedule(enum.Enum):
+    """How the weights of outcome and step term change during a run."""
+
+    CONSTANT = "constant"
+    EARLY_DECAY = "early_decay"  # the step term falls to its last weight in a third of the run
+    LINEAR = "linear"  # from first to last weights over the whole run
+    VALIDATION = "validation"  # early decay, one step for each gain or stall on validation tasks
+
+
+class Freeze(enum.Enum):
+    """What of the policy is not trained."""
+
+    NONE = "none"
+    ENCODER = "encoder"  # all but the heads
 
 
 def _require(prefix: str, config: object, names: Iterable[str], low: float, high: float) -> None:
@@ -33,7 +98,17 @@ class ObjectiveConfig:
     """What is minimised: `outcome_weight * L_out + step_weight * L_step + lam * KL - entropy`."""
 
     outcome_weight: float = 1.0  # of the group-relative outcome term; 0 leaves the step term alone
-    step_weight: float = 1.0  # of the listwise teacher term; 0 is outcome-only learning
+    step_weight: float = 1.0  # of the teacher term; 0 is outcome-only learning
+    schedule: Schedule = Schedule.CONSTANT  # the others move the weights to the next two
+    outcome_weight_final: float = 2.0
+    step_weight_final: float = 0.1
+    gates_step: bool = False  # scale the step term by how well the teacher ranks right attempts
+    balances_gradients: bool = False  # keep the two terms' gradient norms within a factor of 10
+
+    baseline: Baseline = Baseline.LEAVE_ONE_OUT
+    value_target: ValueTarget = ValueTarget.GAE  # with a critic
+    gae_lambda: float = 0.95  # with a critic; 1 is the whole return, 0 one step
+    layer_weights: tuple[float, ...] = ()  # base, nav, semantic; empty takes each task's own
 
     discount_base: float = 0.90  # per step; a loaded page answers the action just taken
     discount_nav: float = 0.97
@@ -45,10 +120,19 @@ class ObjectiveConfig:
     clip_low: float = 0.2  # the policy ratio is clipped to [1 - clip_low, 1 + clip_high]
     clip_high: float = 0.28
     dual_clip: float = 3.0  # largest ratio that a negative advantage is multiplied with
-    max_importance_ratio: float = 5.0  # prox / behaviour beyond it masks the step, and is counted
+    max_importance_ratio: float = 5.0  # prox / behaviour beyond it is counted, and capped as below
+    ratio_cap: RatioCap = RatioCap.MASK
+    stale_episode_nats: float = 0.0  # mean log(behaviour / prox) of an episode above which its
+    # steps with negative advantage are masked; 0 never
+    prox_kl_limit_nats: float = 0.0  # KL(pi || prox) of a minibatch that ends the epochs; 0 never
 
+    step_loss: StepLoss = StepLoss.LISTWISE
     step_anchor: float = 1.0  # b_h: how strongly the step term holds on to the reference
     step_temperature: float = 0.1  # tau_u, in units of the teacher's utility
+    label_smoothing: float = 0.05  # of plackett_luce, whose optimum is an infinite margin without
+    candidates: Candidates = Candidates.ALL
+    num_candidates: int = 4  # K, the executed action included; of by_type and policy
+    num_candidates_final: int = 4  # at progress 1, linear in between
 
     kl_initial: float = 0.05  # lam, weight of the action-aware KL to the reference
     kl_min: float = 1e-4  # lam stays within [kl_min, kl_max]
@@ -57,11 +141,24 @@ class ObjectiveConfig:
 
     entropy_type: float = 0.01  # weight of the type entropy, as a fraction of its maximum
     entropy_argument: float = 0.003  # weight of the argument entropies, likewise
+    entropy_floor: float = 0.0  # mean type entropy, as a fraction, below which it weighs more
+    entropy_floor_weight: float = 1.0  # added to `entropy_type` below the floor
 
     def __post_init__(self) -> None:
         key = "algo.objective"
         weights = ("outcome_weight", "step_weight", "entropy_type", "entropy_argument")
         _require(key, self, weights, 0.0, math.inf)
+        more = ("outcome_weight_final", "step_weight_final", "entropy_floor_weight")
+        limits = ("stale_episode_nats", "prox_kl_limit_nats")
+        _require(key, self, (*more, *limits), 0.0, math.inf)
+        _require(key, self, ("gae_lambda", "label_smoothing", "entropy_floor"), 0.0, 1.0)
+        _require(key, self, ("num_candidates", "num_candidates_final"), 2, math.inf)
+        self._check_layer_weights(key)
+        if self.step_loss is not StepLoss.LISTWISE and self.candidates is Candidates.ALL:
+            raise ValueError(
+                f"{key}.candidates: expected by_type or policy with step_loss="
+                f"{self.step_loss.value}, got all; only the listwise term compares every action"
+            )
         discounts = ("discount_base", "discount_nav", "discount_semantic")
         _require(key, self, discounts, 0.0, 1.0)
         _require(key, self, ("scale_decay", "clip_low"), 0.0, 1.0)
@@ -71,6 +168,13 @@ class ObjectiveConfig:
         _require_positive(key, self, (*positive, "kl_target_nats"))
         _require(key, self, ("kl_max",), self.kl_min, math.inf)
         _require(key, self, ("kl_initial",), self.kl_min, self.kl_max)
+
+    def _check_layer_weights(self, key: str) -> None:
+        weights = self.layer_weights
+        is_valid = all(math.isfinite(weight) and weight >= 0 for weight in weights)
+        if len(weights) not in (0, 3) or not is_valid:
+            expected = "no or three weights >= 0"
+            raise ValueError(f"{key}.layer_weights: expected {expected}, got {list(weights)}")
 
     @property
     def discounts(self) -> tuple[float, float, float]:
@@ -96,6 +200,10 @@ class LearnerConfig:
     reservoir_bytes: int = 400_000_000  # bound of the stored steps; the oldest leave first
 
     reference_rate: float = 0.1  # EMA rate of the reference, once per learner batch
+    step_teacher: StepTeacher = StepTeacher.GRAPH
+    freeze: Freeze = Freeze.NONE
+    critic_learning_rate: float = 1e-3  # Adam; of the critic, with objective.baseline=critic
+    critic_width: int = 64  # of its hidden layers
     seed: int = 0  # of the minibatch order and of the replay draws
     device: str = "cpu"  # where the policy is trained
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
@@ -105,9 +213,16 @@ class LearnerConfig:
         counts = ("group_size", "groups_per_update", "epochs", "minibatch_steps")
         _require(key, self, (*counts, "step_replay_states"), 1, math.inf)
         _require(key, self, ("step_replay_updates", "reservoir_bytes"), 0, math.inf)
-        _require_positive(key, self, ("learning_rate", "max_grad_norm"))
+        _require_positive(key, self, ("learning_rate", "max_grad_norm", "critic_learning_rate"))
+        _require(key, self, ("critic_width",), 1, math.inf)
         _require(key, self, ("final_learning_rate",), 0.0, self.learning_rate)
         _require(key, self, ("reference_rate",), 0.0, 1.0)
+
+    @property
+    def keeps_situations(self) -> bool:
+        """Whether rollouts record what was read at each step, for what compares attempts."""
+        is_anchored = self.objective.baseline is Baseline.ANCHORED
+        return is_anchored or self.step_teacher is StepTeacher.SIBLINGS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from agent.situation import situation_name, unpack_situation
 from agent.types import StepRecord
 from envs.types import LAYERS
-from learner.config import ObjectiveConfig
+from learner.baselines import group_deviations
+from learner.config import Baseline, ObjectiveConfig
 from learner.metrics import Means
-from learner.returns import (
-    LayerScales,
-    advantages,
-    discounted_returns,
-    leave_one_out_deviations,
-)
+from learner.returns import LayerScales, advantages, discounted_returns
 from learner.types import Group
+
+Deviations = list[np.ndarray]  # of the members of one group, each [T, L]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +33,7 @@ class Sample:
     in_outcome: bool  # whether it carries policy-gradient loss
     is_current: bool  # whether the learner's present weights took it
     is_replayed: bool  # whether the learner has seen it before
+    episode: int = 0  # which of the batch's episodes it belongs to
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +41,7 @@ class Batch:
     """The steps of one learner batch."""
 
     samples: list[Sample]
+    num_episodes: int
     steps_per_unit: float  # steps / (episodes * running mean length); turns a mean over steps into
     # the outcome term, whose denominator knows no episode's own length
     mean_abs_advantages: dict[str, float]  # by group id
@@ -69,30 +70,35 @@ class CreditAssigner:
         """float64 [3], what each layer's deviations are divided by."""
         return self._layer_scales.scales
 
-    def assign(self, groups: Sequence[Group], *, policy_version: int, means: Means) -> Batch:
+    def assign(
+        self,
+        groups: Sequence[Group],
+        *,
+        policy_version: int,
+        means: Means,
+        deviations: Sequence[Deviations] | None = None,
+    ) -> Batch:
         """Samples of every step, in the order of the groups; `ValueError` without any step.
 
         `policy_version` is the learner's present version. Steps older than the max lag and
         exogenous steps are masked out of the outcome term and counted. Replayed groups are judged
         by the present scales, which they do not move, and weigh what their draw corrects for: the
         outcome term is linear in an advantage and its weight, so the weight goes into it.
+        `deviations` are a critic's, by group; without, the group itself is the baseline.
         """
-        deviations = [
-            leave_one_out_deviations(
-                [discounted_returns(m.score.rewards, self._config.discounts) for m in g.members]
-            )
-            for g in groups
-        ]
+        if deviations is None:
+            deviations = [self._group_deviations(group) for group in groups]
         fresh = [d for g, d in zip(groups, deviations, strict=True) if not g.is_replayed]
         self._layer_scales.update(fresh)
         samples: list[Sample] = []
         sizes: dict[str, float] = {}
+        num_episodes = 0
         for group, of_group in zip(groups, deviations, strict=True):
-            of_members = self._of_group(group, of_group, policy_version, means)
+            of_members = self._of_group(group, of_group, policy_version, num_episodes, means)
+            num_episodes += len(of_members)
             flat = np.concatenate([values for values, _ in of_members])
             sizes[group.group_id] = float(np.mean(np.abs(flat))) if len(flat) else 0.0
             samples += [sample for _, part in of_members for sample in part]
-        num_episodes = sum(len(group.members) for group in groups)
         if not samples:
             raise ValueError(f"groups: expected some with steps, got {num_episodes} without")
         means.add_total("learner/replayed_groups", len(groups) - len(fresh))
@@ -105,32 +111,57 @@ class CreditAssigner:
             self._mean_steps = decay * self._mean_steps + (1 - decay) * fresh_steps
         return Batch(
             samples=samples,
+            num_episodes=num_episodes,
             steps_per_unit=mean_steps / (self._mean_steps or mean_steps),
             mean_abs_advantages=sizes,
         )
 
+    def _group_deviations(self, group: Group) -> Deviations:
+        returns = [
+            discounted_returns(m.score.rewards, self._config.discounts) for m in group.members
+        ]
+        names: list[list[str]] = [[] for _ in returns]
+        if self._config.baseline is Baseline.ANCHORED:
+            names = [
+                [situation_name(unpack_situation(s.situation)) for s in m.trajectory.steps]
+                for m in group.members
+            ]
+        return group_deviations(self._config.baseline, returns, names)
+
     def _of_group(
-        self, group: Group, deviations: list[np.ndarray], policy_version: int, means: Means
+        self,
+        group: Group,
+        deviations: Deviations,
+        policy_version: int,
+        first_episode: int,
+        means: Means,
     ) -> list[tuple[np.ndarray, list[Sample]]]:
         """Advantages [T], without the group's weight, and samples of each member."""
         if not group.is_replayed:
             varies = any(np.any(deviation) for deviation in deviations)
             means.add_total("learner/groups_without_signal", not varies)
         result = []
-        for member, deviation in zip(group.members, deviations, strict=True):
+        pairs = zip(group.members, deviations, strict=True)
+        for episode, (member, deviation) in enumerate(pairs, start=first_episode):
             values = advantages(
                 deviation,
-                layer_weights=member.trajectory.layer_weights,
+                layer_weights=self._config.layer_weights or member.trajectory.layer_weights,
                 scales=self.scales,
                 max_advantage=self._config.max_advantage,
             )
             steps = zip(member.trajectory.steps, values.tolist(), strict=True)
-            samples = [self._sample(s, a, group, policy_version, means) for s, a in steps]
+            samples = [self._sample(s, a, group, policy_version, episode, means) for s, a in steps]
             result.append((values, samples))
         return result
 
     def _sample(
-        self, step: StepRecord, advantage: float, group: Group, policy_version: int, means: Means
+        self,
+        step: StepRecord,
+        advantage: float,
+        group: Group,
+        policy_version: int,
+        episode: int,
+        means: Means,
     ) -> Sample:
         lag = policy_version - step.policy_version
         is_stale = lag > self._max_lag
@@ -146,6 +177,7 @@ class CreditAssigner:
             in_outcome=not (is_stale or step.is_exogenous),
             is_current=lag == 0,
             is_replayed=group.is_replayed,
+            episode=episode,
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from learner.objective import Distribution, Legal
 class Minibatch:
     """Padded samples."""
 
+    samples: Sequence[Sample]  # [B] that it was made of
     states: PolicyBatch
     legal: Legal
     chosen: Tensor  # int64 [B], column of the action that was executed
@@ -32,6 +33,7 @@ class Minibatch:
     is_current: Tensor  # bool [B]
     utilities: Tensor  # float32 [B, A], 0 where there is none
     has_utilities: Tensor  # bool [B]
+    episode: Tensor  # int64 [B], which of the batch's episodes a step belongs to
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -42,6 +44,7 @@ class Anchors:
     """What the trained policy is compared with; constant during a learner batch, no gradient."""
 
     log_prox: Tensor  # [B], of the executed action at the start of the batch
+    prox: Distribution
     reference: Distribution
 
 
@@ -62,12 +65,13 @@ def build_minibatch(samples: Sequence[Sample], *, device: str) -> Minibatch:
         "is_current": np.array([s.is_current for s in samples], dtype=bool),
         "utilities": utilities,
         "has_utilities": np.array([len(r.utilities) > 0 for r in records], dtype=bool),
+        "episode": np.array([s.episode for s in samples], dtype=np.int64),
     }
     legal = Legal(
         type_mask=states.type_mask, flat_type=states.flat_type, flat_mask=states.flat_mask
     )
     tensors = {name: torch.from_numpy(array).to(device) for name, array in columns.items()}
-    return Minibatch(states=states, legal=legal, **tensors)
+    return Minibatch(samples=samples, states=states, legal=legal, **tensors)
 
 
 def _check(record: StepRecord, num_actions: int) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from agent.policy import MASKED_LOG_PROB
-from learner.config import ObjectiveConfig
+from learner.config import ObjectiveConfig, RatioCap
 
 # e^20: ratios beyond it are far outside any clip range, and exp would overflow with NaN gradients.
 _MAX_LOG_RATIO = 20.0
@@ -60,21 +60,27 @@ def outcome_loss(
     mask: Tensor,
     *,
     config: ObjectiveConfig,
+    selection: Tensor | None = None,
 ) -> OutcomeTerm:
     """Decoupled, clipped policy-gradient loss of the chosen actions; all arguments [B].
 
         w = sg[prox / mu] * 1[prox / mu <= cap],  r = pi / prox
         S = min(r A, clip(r, 1 - eps_l, 1 + eps_h) A);  if A < 0: S = max(S, c A);  loss = -w S
 
-    with mu the behaviour policy and prox the learner's policy at the start of the batch. Group
+    with mu the behaviour policy and prox the learner's policy at the start of the batch; with
+    `ratio_cap=clamp`, w = min(prox / mu, cap) instead. `selection` are the weights of
+    `selection_weights` where the executed action was picked among candidates. Group
     advantages: GRPO (arXiv 2402.03300). Decoupling: arXiv 2110.00641. Two clip widths: DAPO (arXiv
     2503.14476). Dual clip c: arXiv 1912.09729. The caller divides by a constant and never by an
     episode's own length (Dr. GRPO, arXiv 2503.20783) nor by the number of unmasked steps. Left
-    out: correction of the state distribution, sequence-level masks, selection weights, and an
-    early end of the epoch by the KL to prox.
+    out: correction of the state distribution.
     """
     importance = torch.exp(log_prox.detach() - log_behaviour)
-    usable = torch.isfinite(importance) & (importance <= config.max_importance_ratio)
+    is_finite = torch.isfinite(importance)
+    usable = is_finite & (importance <= config.max_importance_ratio)
+    over_cap = mask & ~usable
+    if config.ratio_cap is RatioCap.CLAMP:
+        importance, usable = importance.clamp(max=config.max_importance_ratio), is_finite
     weight = torch.where(mask & usable, importance, torch.zeros_like(importance))
     log_ratio = torch.clamp(log_policy - log_prox.detach(), -_MAX_LOG_RATIO, _MAX_LOG_RATIO)
     ratio = torch.exp(log_ratio)
@@ -87,9 +93,34 @@ def outcome_loss(
         up = (advantage > 0) & (ratio > 1 + config.clip_high)
         down = (advantage < 0) & ((ratio < 1 - config.clip_low) | (ratio > config.dual_clip))
         clipped = (weight > 0) & (up | down)
-    return OutcomeTerm(
-        loss=-weight * surrogate, weight=weight, over_cap=mask & ~usable, clipped=clipped
-    )
+    loss = -weight * surrogate if selection is None else -selection * weight * surrogate
+    return OutcomeTerm(loss=loss, weight=weight, over_cap=over_cap, clipped=clipped)
+
+
+def stale_episodes(
+    log_gap: Tensor, episode: Tensor, num_episodes: int, *, limit_nats: float
+) -> Tensor:
+    """Episodes that the policy has moved too far away from; log_gap and episode [N] -> bool [M].
+
+    An episode is stale where the mean of `log mu - log prox` (log_gap) over its steps exceeds the
+    limit. Its steps with a negative advantage are then left out: pushing down what the policy no
+    longer does has no bottom. Off-policy sequence masking (DeepSeek-V3.2).
+    """
+    total = torch.zeros(num_episodes, dtype=log_gap.dtype, device=log_gap.device)
+    count = torch.zeros_like(total)
+    total.scatter_add_(0, episode, log_gap)
+    count.scatter_add_(0, episode, torch.ones_like(log_gap))
+    return total / count.clamp(min=1) > limit_nats
+
+
+def selection_weights(chances: Tensor, num_candidates: int) -> Tensor:
+    """`(1 / K) / q`: corrects for executing a picked candidate instead of candidate 0; [...].
+
+    K candidates are drawn from the policy and one is executed with chance q. Without the weight the
+    policy gradient is biased; with it the second moment grows. Executing candidate 0 has weight 1,
+    which is what agents do.
+    """
+    return 1 / (num_candidates * chances)
 
 
 def action_aware_kl(
@@ -127,7 +158,7 @@ def normalised_entropies(policy: Distribution, legal: Legal) -> tuple[Tensor, Te
         H(type) / log n,   sum_k pi_k H(. | k) / log n_k
 
     with n legal types and n_k legal argument combinations of type k; a single choice counts as 0.
-    The arguments of a type are one joint choice. Left out: a floor below which the weight rises.
+    The arguments of a type are one joint choice.
     """
     entropy = -torch.where(legal.type_mask, policy.log_type.exp() * policy.log_type, 0.0).sum(dim=1)
     of_type = entropy * _inverse_log(legal.type_mask.sum(dim=1), entropy.dtype)
@@ -139,29 +170,18 @@ def normalised_entropies(policy: Distribution, legal: Legal) -> tuple[Tensor, Te
     return of_type, of_arguments
 
 
-def listwise_step_loss(
-    log_action: Tensor,
-    log_reference: Tensor,
-    utilities: Tensor,
-    flat_mask: Tensor,
-    *,
-    anchor: float,
-    temperature: float,
-) -> Tensor:
-    """Teacher term over *all* legal actions: `KL(target || pi)`; all [B, A] -> nats [B].
+def entropy_shortfall(of_type: Tensor, floor: float) -> Tensor:
+    """How far the mean type entropy of the states [B] is below `floor`; a scalar >= 0.
 
-        target = softmax(log ref + u / (b_h tau_u)),   ref and u without gradient
-
-    The target is the exact optimum of `E_pi[u] - b_h tau_u KL(pi || ref)`, the policy improvement
-    step regularised towards the reference (MPO, arXiv 1806.06920; AWR, arXiv 1910.00177), here
-    with a utility for every action instead of samples. Zero exactly at the target; the gradient
-    with respect to joint logits is `pi - target`; which action was executed plays no part, so old
-    states need no importance weight. Adding a constant to a state's utilities changes nothing.
+    Of the mean, so that a policy may be certain in any one state, only not in all of them.
     """
-    tilted = log_reference.detach() + utilities / (anchor * temperature)
-    log_target = torch.log_softmax(tilted.masked_fill(~flat_mask, MASKED_LOG_PROB), dim=1)
-    gap = torch.where(flat_mask, log_target - log_action, 0.0)
-    return (log_target.exp() * gap).sum(dim=1)
+    return torch.relu(floor - of_type.mean())
+
+
+def renormalised(log_action: Tensor, mask: Tensor) -> Tensor:
+    """Log-probabilities given that one of the unmasked columns is chosen; both [B, K]."""
+    masked = log_action.masked_fill(~mask, MASKED_LOG_PROB)
+    return torch.log_softmax(masked, dim=1).masked_fill(~mask, MASKED_LOG_PROB)
 
 
 def kl_estimators(log_policy: Tensor, log_reference: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The learner: one batch of scored groups in, better weights and a report out.
 
-Order of one update: advantages; prox and reference log-probs under no_grad; fresh epochs with
-`beta L_out + alpha L_step + lam KL - entropy`; the fresh steps enter the reservoir; replayed
-step-term updates; EMA of the reference; KL controller; policy version + 1.
+Order of one update: the teacher's utilities, if the group itself is the teacher; advantages; prox
+and reference log-probs under no_grad; fresh epochs with `beta L_out + alpha L_step + lam KL -
+entropy`; the critic, if there is one; the fresh steps enter the reservoir; replayed step-term
+updates; EMA of the reference; KL controller; policy version + 1.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,15 +20,24 @@ import torch
 from torch import Tensor, nn
 
 from agent.policy import PolicyBatch
+from agent.types import StepRecord
 from envs.actions import ACTION_SPECS
 from envs.types import LAYERS
 from learner import objective
-from learner.config import LearnerConfig, ReplayConfig
+from learner.calibration import CalibrationGate
+from learner.candidates import num_candidates
+from learner.config import Baseline, LearnerConfig, ReplayConfig, StepTeacher
 from learner.credit import Batch, CreditAssigner, Sample, replayed_sample
+from learner.critic import Critic, critic_credit
+from learner.loss import Loss, Weights, balanced, of_chosen, without_stale_episodes
 from learner.metrics import Means
 from learner.minibatch import Anchors, Minibatch, build_minibatch
 from learner.objective import Distribution, KLController
+from learner.quarantine import Quarantine
 from learner.reservoir import StepReservoir
+from learner.schedule import ScheduleState
+from learner.siblings import with_sibling_utilities
+from learner.trainable import trainable_parameters
 from learner.types import Group
 
 # Above the rounding noise of a gradient that is zero in exact arithmetic (the KL at its reference,
@@ -56,20 +67,28 @@ class Learner:
         config: LearnerConfig,
         *,
         max_lag: int = ReplayConfig.max_lag,
+        quarantine: Quarantine | None = None,
     ) -> None:
         self._config = config
         self._policy = policy.to(config.device)
         self._reference = copy.deepcopy(self._policy).requires_grad_(False)
-        self._optimizer = torch.optim.Adam(
-            self._policy.parameters(), lr=config.learning_rate, eps=_ADAM_EPS
-        )
+        self._parameters = trainable_parameters(self._policy, config.freeze)
+        self._optimizer = torch.optim.Adam(self._parameters, lr=config.learning_rate, eps=_ADAM_EPS)
         self._credit = CreditAssigner(config.objective, max_lag=max_lag)
         self._controller = KLController(config.objective)
+        self._schedule = ScheduleState(config.objective)
+        self._gate = CalibrationGate()
+        self._critic = Critic(config)
         self._reservoir = StepReservoir(config.reservoir_bytes)
         self._rng = np.random.default_rng(config.seed)
-        self._multipliers = torch.tensor(
-            [spec.kl_multiplier for spec in ACTION_SPECS], device=config.device
+        self._candidate_rng = np.random.default_rng([config.seed, 1])
+        multipliers = [spec.kl_multiplier for spec in ACTION_SPECS]
+        self._loss = Loss(
+            config.objective,
+            torch.tensor(multipliers, device=config.device),
+            self._candidate_rng,
         )
+        self._quarantine = quarantine
         self._version = 0
 
     @property
@@ -77,29 +96,48 @@ class Learner:
         """Number of updates done."""
         return self._version
 
-    def update(self, groups: Sequence[Group], *, progress: float) -> UpdateReport:
-        """Train on `groups`; `progress` in [0, 1] sets the rate.
+    def update(
+        self, groups: Sequence[Group], *, progress: float, validation_score: float | None = None
+    ) -> UpdateReport:
+        """Train on `groups`; `progress` in [0, 1] sets the rate and the terms' weights.
 
         Steps older than the max lag, exogenous steps and steps beyond the importance cap carry no
-        policy-gradient loss and are counted; they still carry the step term.
+        policy-gradient loss and are counted; they still carry the step term. `validation_score` is
+        the success of an evaluation that ended since the last update, if one did; it moves
+        `schedule=validation`.
         """
         means = Means()
         rate = self._set_learning_rate(progress)
-        batch = self._credit.assign(groups, policy_version=self._version, means=means)
-        self._train_on_fresh(batch, means)
+        if validation_score is not None:
+            self._schedule.observe(validation_score)
+        if self._config.step_teacher is StepTeacher.SIBLINGS:
+            groups = [with_sibling_utilities(group) for group in groups]
+        if self._config.objective.gates_step:
+            self._gate.observe(groups, means)
+        weights = self._weights(progress)
+        batch, targets = self._credit_of(groups, means)
+        weights = self._train_on_fresh(batch, weights, means)
+        if targets is not None:
+            self._critic.fit([sample.record for sample in batch.samples], targets, means)
         if self._config.objective.step_weight > 0:
-            for sample in batch.samples:
-                if len(sample.record.utilities) and not sample.is_replayed:
-                    self._reservoir.add(sample.record)
-            self._train_on_reservoir(means)
+            self._remember(batch, means)
+            self._train_on_reservoir(weights, means)
         self._move_reference()
         self._controller.update(means.mean("learner/kl_reference_nats"))
         self._version += 1
+        return UpdateReport(
+            policy_version=self._version,
+            metrics={**self._metrics(means, weights), "learner/learning_rate": rate},
+            mean_abs_advantages=batch.mean_abs_advantages,
+        )
+
+    def _metrics(self, means: Means, weights: Weights) -> dict[str, float]:
         square_mean = means.mean("learner/importance_square_mean")
         metrics = {
             **means.as_dict(),
             "learner/kl_weight": self._controller.weight,
-            "learner/learning_rate": rate,
+            "learner/outcome_weight": weights.outcome,
+            "learner/step_weight": weights.step,
             "learner/reservoir_steps": float(len(self._reservoir)),
             "learner/reservoir_mb": self._reservoir.num_bytes / 1e6,
         }
@@ -108,11 +146,31 @@ class Learner:
             metrics["learner/effective_sample_share"] = share
         for layer, scale in zip(LAYERS, self._credit.scales, strict=True):
             metrics[f"learner/scale_{layer}"] = float(scale)
-        return UpdateReport(
-            policy_version=self._version,
-            metrics=metrics,
-            mean_abs_advantages=batch.mean_abs_advantages,
+        return metrics
+
+    def _weights(self, progress: float) -> Weights:
+        config = self._config.objective
+        scheduled = self._schedule.weights(progress)
+        trust = self._gate.value if config.gates_step else 1.0
+        return Weights(
+            outcome=scheduled.outcome,
+            step=scheduled.step * trust,
+            kl=self._controller.weight,
+            num_candidates=num_candidates(config, progress),
         )
+
+    def _credit_of(self, groups: Sequence[Group], means: Means) -> tuple[Batch, np.ndarray | None]:
+        """The batch, and targets [N, L] for the critic where there is one."""
+        if self._config.objective.baseline is not Baseline.CRITIC:
+            batch = self._credit.assign(groups, policy_version=self._version, means=means)
+            return batch, None
+        deviations, targets = critic_credit(
+            groups, self._critic, self._log_ratios, self._config.objective
+        )
+        batch = self._credit.assign(
+            groups, policy_version=self._version, means=means, deviations=deviations
+        )
+        return batch, targets
 
     # --- Training --------------------------------------------------------------------------------
 
@@ -125,18 +183,46 @@ class Learner:
             for part in np.array_split(order, count)
         ]
 
-    def _train_on_fresh(self, batch: Batch, means: Means) -> None:
+    def _train_on_fresh(self, batch: Batch, weights: Weights, means: Means) -> Weights:
+        """The epochs; the weights as they were used."""
         minibatches = self._minibatches(batch.samples)
         anchors = [self._anchor(minibatch, means) for minibatch in minibatches]
+        limit = self._config.objective.stale_episode_nats
+        if limit > 0:
+            minibatches = without_stale_episodes(
+                minibatches, anchors, batch.num_episodes, limit_nats=limit, means=means
+            )
+        is_balanced = not self._config.objective.balances_gradients
         for _ in range(self._config.epochs):
             for index in self._rng.permutation(len(minibatches)):
                 minibatch, anchor = minibatches[index], anchors[index]
                 output = _evaluate(self._policy, minibatch.states)
-                loss = self._outcome_loss(output, minibatch, anchor, batch, means)
-                loss = loss + self._state_loss(output, minibatch, anchor.reference, means)
-                self._step_optimizer(loss, means)
+                if self._has_left_prox(output, anchor, minibatch, means):
+                    return weights
+                outcome = self._loss.outcome(output, minibatch, anchor, batch.steps_per_unit, means)
+                if not is_balanced:
+                    step = self._loss.step_term(
+                        output, minibatch, anchor.reference, weights.num_candidates
+                    ).mean()
+                    weights = balanced(weights, outcome, step, self._parameters, means)
+                    is_balanced = True
+                states = self._loss.of_states(output, minibatch, anchor.reference, weights, means)
+                self._step_optimizer(weights.outcome * outcome + states, minibatch.samples, means)
+        return weights
 
-    def _train_on_reservoir(self, means: Means) -> None:
+    def _remember(self, batch: Batch, means: Means) -> None:
+        """Fresh states with utilities enter the reservoir; their texts, already read, do not."""
+        num_scored = 0
+        for sample in batch.samples:
+            record = sample.record
+            num_scored += len(record.utilities) > 0
+            if len(record.utilities) and not sample.is_replayed:
+                if len(record.situation):
+                    record = dataclasses.replace(record, situation=record.situation[:0])
+                self._reservoir.add(record)
+        means.add_total("learner/steps_with_utilities", num_scored)
+
+    def _train_on_reservoir(self, weights: Weights, means: Means) -> None:
         """Updates of the step term, with the KL and entropy terms, on states of any age."""
         if not len(self._reservoir):
             return
@@ -147,13 +233,15 @@ class Learner:
             with torch.no_grad():
                 reference = _evaluate(self._reference, minibatch.states)
             output = _evaluate(self._policy, minibatch.states)
-            loss = self._state_loss(output, minibatch, reference, means, area="step_replay")
-            self._step_optimizer(loss, means)
+            loss = self._loss.of_states(
+                output, minibatch, reference, weights, means, area="step_replay"
+            )
+            self._step_optimizer(loss, minibatch.samples, means)
 
     @torch.no_grad()
     def _anchor(self, minibatch: Minibatch, means: Means) -> Anchors:
         prox = _evaluate(self._policy, minibatch.states)
-        log_prox = _of_chosen(prox, minibatch)
+        log_prox = of_chosen(prox, minibatch)
         log_gap = log_prox - minibatch.log_behaviour
         _, _, k3 = objective.kl_estimators(minibatch.log_behaviour, log_prox)
         means.add_tensor("learner/kl_behaviour_k3_nats", k3)
@@ -165,83 +253,46 @@ class Learner:
         means.add_tensor("learner/importance_mean", used)
         means.add_tensor("learner/importance_square_mean", used.square())
         reference = _evaluate(self._reference, minibatch.states)
-        return Anchors(log_prox=log_prox, reference=reference)
+        return Anchors(log_prox=log_prox, prox=prox, reference=reference)
 
-    def _outcome_loss(
-        self,
-        output: Distribution,
-        minibatch: Minibatch,
-        anchor: Anchors,
-        batch: Batch,
-        means: Means,
-    ) -> Tensor:
-        """Weighted L_out of one minibatch; the minibatches of an epoch average to
-
-        `-(1 / (episodes * running mean length)) * sum over all steps of w S`.
-        """
-        config = self._config.objective
-        term = objective.outcome_loss(
-            _of_chosen(output, minibatch),
-            anchor.log_prox,
-            minibatch.log_behaviour,
-            minibatch.advantage,
-            minibatch.in_outcome,
-            config=config,
-        )
-        loss = term.loss.mean() * batch.steps_per_unit
-        means.add("learner/outcome_loss", loss.item())
-        means.add_tensor("learner/over_importance_cap_share", term.over_cap)
-        means.add_tensor("learner/clipped_share", term.clipped)
-        return config.outcome_weight * loss
-
-    def _state_loss(
-        self,
-        output: Distribution,
-        minibatch: Minibatch,
-        reference: Distribution,
-        means: Means,
-        *,
-        area: str = "learner",
-    ) -> Tensor:
-        """The terms that need no executed action: step term, action-aware KL and entropies."""
-        config, legal = self._config.objective, minibatch.legal
-        step = objective.listwise_step_loss(
-            output.log_action,
-            reference.log_action,
-            minibatch.utilities,
-            legal.flat_mask,
-            anchor=config.step_anchor,
-            temperature=config.step_temperature,
-        )
-        step = torch.where(minibatch.has_utilities, step, 0.0)
-        kl = objective.action_aware_kl(output, reference, legal, self._multipliers)
-        of_type, of_arguments = objective.normalised_entropies(output, legal)
+    def _has_left_prox(
+        self, output: Distribution, anchor: Anchors, minibatch: Minibatch, means: Means
+    ) -> bool:
+        """Whether the policy is so far from the start of the batch that its epochs end."""
+        limit = self._config.objective.prox_kl_limit_nats
+        if limit == 0:
+            return False
         with torch.no_grad():
-            plain_kl = objective.kl_divergence(output, reference, legal)
-        means.add_tensor(f"{area}/step_loss_nats", step)
-        means.add_tensor(f"{area}/kl_weighted_nats", kl)
-        means.add_tensor(f"{area}/kl_reference_nats", plain_kl)
-        means.add_tensor(f"{area}/entropy_type_fraction", of_type)
-        means.add_tensor(f"{area}/entropy_argument_fraction", of_arguments)
-        per_state = (
-            config.step_weight * step
-            + self._controller.weight * kl
-            - config.entropy_type * of_type
-            - config.entropy_argument * of_arguments
-        )
-        return per_state.mean()
+            kl = objective.kl_divergence(output, anchor.prox, minibatch.legal).mean().item()
+        means.add_max("learner/kl_prox_max_nats", kl)
+        means.add_total("learner/epochs_ended_early", kl > limit)
+        return kl > limit
 
-    def _step_optimizer(self, loss: Tensor, means: Means) -> None:
-        """One clipped step; a gradient that is not finite is skipped and counted."""
+    def _step_optimizer(self, loss: Tensor, samples: Sequence[Sample], means: Means) -> None:
+        """One clipped step; a gradient that is not finite is skipped, counted and kept."""
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(self._policy.parameters(), self._config.max_grad_norm)
+        norm = nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
         is_finite = bool(torch.isfinite(norm))
         means.add_total("learner/optimizer_steps", is_finite)
         means.add_total("learner/skipped_optimizer_steps", not is_finite)
         if is_finite:
             means.add("learner/grad_norm", norm.item())
             self._optimizer.step()
+        elif self._quarantine is not None:
+            facts = {"policy_version": self._version, "loss": loss.item(), "norm": norm.item()}
+            self._quarantine.keep(samples, facts)
+
+    @torch.no_grad()
+    def _log_ratios(self, records: Sequence[StepRecord]) -> np.ndarray:
+        """`log pi - log mu` of the executed actions at the present weights; float64 [N]."""
+        size, parts = self._config.minibatch_steps, []
+        for start in range(0, len(records), size):
+            samples = [replayed_sample(record) for record in records[start : start + size]]
+            minibatch = build_minibatch(samples, device=self._config.device)
+            output = _evaluate(self._policy, minibatch.states)
+            parts.append(of_chosen(output, minibatch) - minibatch.log_behaviour)
+        return torch.cat(parts).double().cpu().numpy()
 
     @torch.no_grad()
     def _move_reference(self) -> None:
@@ -277,8 +328,12 @@ class Learner:
             "optimizer": copy.deepcopy(self._optimizer.state_dict()),
             "credit": self._credit.state_dict(),
             "controller": self._controller.state_dict(),
+            "schedule": self._schedule.state_dict(),
+            "gate": self._gate.state_dict(),
+            "critic": copy.deepcopy(self._critic.state_dict()),
             "reservoir": self._reservoir.state_dict(),
             "rng": self._rng.bit_generator.state,
+            "candidate_rng": self._candidate_rng.bit_generator.state,
             "policy_version": self._version,
         }
 
@@ -291,14 +346,14 @@ class Learner:
         self._controller.load_state_dict(state["controller"])
         self._reservoir.load_state_dict(state["reservoir"])
         self._rng.bit_generator.state = state["rng"]
+        if "schedule" in state:  # checkpoints of earlier versions have none of these
+            self._candidate_rng.bit_generator.state = state["candidate_rng"]
+            self._schedule.load_state_dict(state["schedule"])
+            self._gate.load_state_dict(state["gate"])
+            self._critic.load_state_dict(state["critic"])
         self._version = state["policy_version"]
 
 
 def _evaluate(policy: nn.Module, states: PolicyBatch) -> Distribution:
     output = policy(states)
     return Distribution(log_type=output.log_type, log_action=output.log_action)
-
-
-def _of_chosen(output: Distribution, minibatch: Minibatch) -> Tensor:
-    """Log-probability of the executed actions [B]."""
-    return output.log_action.gather(1, minibatch.chosen[:, None])[:, 0]

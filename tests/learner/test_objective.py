@@ -13,6 +13,7 @@ from torch import Tensor
 from learner import objective
 from learner.config import ObjectiveConfig
 from learner.objective import Distribution, KLController, Legal
+from learner.step_terms import listwise_step_loss
 from tests.learner.tabular import (
     LEGAL,
     MULTIPLIERS,
@@ -53,7 +54,7 @@ def _terms(policy: Distribution, reference: Distribution) -> dict[str, Tensor]:
         "argument_entropy": of_arguments,
         "kl": objective.action_aware_kl(policy, reference, LEGAL, MULTIPLIERS),
         "plain_kl": objective.kl_divergence(policy, reference, LEGAL),
-        "step": objective.listwise_step_loss(
+        "step": listwise_step_loss(
             policy.log_action,
             reference.log_action,
             utilities.double(),
@@ -95,7 +96,7 @@ def test_a_single_legal_action_has_log_prob_and_every_gradient_exactly_zero() ->
     term = objective.outcome_loss(
         log_prob, log_prob.detach(), 0 * one, -3 * one, torch.tensor([True]), config=CONFIG
     )
-    step = objective.listwise_step_loss(
+    step = listwise_step_loss(
         log_action,
         log_action.detach(),
         torch.tensor([[0.7, 0.0, 0.0]], dtype=torch.float64),
@@ -237,7 +238,7 @@ def test_the_gradient_of_the_full_loss_matches_finite_differences() -> None:
 
 
 def _step_loss(log_action: Tensor, log_reference: Tensor, utilities: Tensor) -> Tensor:
-    return objective.listwise_step_loss(
+    return listwise_step_loss(
         log_action,
         log_reference,
         utilities,
