@@ -129,7 +129,8 @@ def _run_training(job: TrainJob, values: dict[str, Any]) -> int:
     from actors.session import make_launcher
     from actors.training import train
 
-    launcher = make_launcher(job.launch, job.worker_configs())
+    configs = job.worker_configs(quarantine_dir=str(folder.quarantine.resolve()))
+    launcher = make_launcher(job.launch, configs)
     try:
         return _supervise(
             lambda on_started: train(

@@ -222,6 +222,9 @@ class WorkerConfigs:
     cluster: ClusterConfig
     rollout: RolloutConfig
     takes_in_order: bool = False  # see `TrainJob.takes_in_order`
+    quarantine_dir: str = (
+        ""  # where the learner puts batches without a finite gradient; "": nowhere
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,7 +273,7 @@ class TrainJob:
         """
         return self.mode is Mode.ONE_STEP
 
-    def worker_configs(self) -> WorkerConfigs:
+    def worker_configs(self, quarantine_dir: str = "") -> WorkerConfigs:
         """The part that workers are made from."""
         return WorkerConfigs(
             env=self.env,
@@ -281,6 +284,7 @@ class TrainJob:
             cluster=self.cluster,
             rollout=self.rollout,
             takes_in_order=self.takes_in_order(),
+            quarantine_dir=quarantine_dir,
         )
 
 

@@ -43,7 +43,13 @@ class InProcessLauncher:
         """A rollout worker; its browser comes up with its first attempt."""
         configs = self._configs
         return LocalRollout(
-            RolloutWorker(env=configs.env, policy=configs.policy, seed=configs.algo.seed)
+            RolloutWorker(
+                env=configs.env,
+                policy=configs.policy,
+                seed=configs.algo.seed,
+                has_teacher=configs.algo.has_graph_teacher,
+                keeps_situations=configs.algo.keeps_situations,
+            )
         )
 
     async def start_reward(self, index: int) -> LocalReward:
@@ -58,7 +64,12 @@ class InProcessLauncher:
         """The learner worker."""
         configs = self._configs
         return LocalLearner(
-            LearnerWorker(policy=configs.policy, algo=configs.algo, replay=configs.replay)
+            LearnerWorker(
+                policy=configs.policy,
+                algo=configs.algo,
+                replay=configs.replay,
+                quarantine_dir=configs.quarantine_dir,
+            )
         )
 
     async def stop(self) -> None:

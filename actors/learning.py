@@ -22,6 +22,7 @@ from agent.config import PolicyConfig
 from agent.policy_agent import build_policy
 from learner.checkpoint import damaged_files, read_manifest, write_model
 from learner.config import LearnerConfig, ReplayConfig
+from learner.quarantine import Quarantine
 from learner.saving import load_learner, save_learner
 from learner.types import Group
 from learner.update import Learner, UpdateReport
@@ -32,11 +33,19 @@ Weights = dict[str, np.ndarray]
 class LearnerWorker:
     """Trains one policy."""
 
-    def __init__(self, *, policy: PolicyConfig, algo: LearnerConfig, replay: ReplayConfig) -> None:
+    def __init__(
+        self,
+        *,
+        policy: PolicyConfig,
+        algo: LearnerConfig,
+        replay: ReplayConfig,
+        quarantine_dir: str = "",
+    ) -> None:
         torch.set_num_threads(1)  # rollouts share the cores
         self._policy_config = policy
         network = build_policy(policy, seed=algo.seed)
-        self._learner = Learner(network, algo, max_lag=replay.max_lag)
+        quarantine = Quarantine(Path(quarantine_dir)) if quarantine_dir else None
+        self._learner = Learner(network, algo, max_lag=replay.max_lag, quarantine=quarantine)
         self._num_done = 0
         self._published: tuple[int, Weights] = (0, {})
         self._damaged_base: Path | None = None  # what it was restored from, if not all of that

@@ -36,7 +36,13 @@ class _RolloutActor:
     def __init__(self, configs: WorkerConfigs) -> None:
         from actors.rollout import RolloutWorker
 
-        self._worker = RolloutWorker(env=configs.env, policy=configs.policy, seed=configs.algo.seed)
+        self._worker = RolloutWorker(
+            env=configs.env,
+            policy=configs.policy,
+            seed=configs.algo.seed,
+            has_teacher=configs.algo.has_graph_teacher,
+            keeps_situations=configs.algo.keeps_situations,
+        )
 
     @ray.method(concurrency_group="work")
     async def run_attempt(self, order: AttemptOrder) -> tuple[Episode, Trajectory, AttemptReport]:
@@ -127,7 +133,10 @@ class _LearnerActor:
         from actors.learning import LearnerWorker
 
         self._worker = LearnerWorker(
-            policy=configs.policy, algo=configs.algo, replay=configs.replay
+            policy=configs.policy,
+            algo=configs.algo,
+            replay=configs.replay,
+            quarantine_dir=configs.quarantine_dir,
         )
 
     @ray.method(concurrency_group="work")

@@ -42,11 +42,21 @@ _Variant = tuple[float, bool]  # temperature, and whether the weights are the pi
 class RolloutWorker:
     """Runs attempts; after an infra failure the next one gets a fresh browser."""
 
-    def __init__(self, *, env: EnvConfig, policy: PolicyConfig, seed: int) -> None:
+    def __init__(
+        self,
+        *,
+        env: EnvConfig,
+        policy: PolicyConfig,
+        seed: int,
+        has_teacher: bool = True,
+        keeps_situations: bool = False,
+    ) -> None:
         torch.set_num_threads(1)  # one state at a time: more threads only take cores from others
         self._env_config = env
         self._policy_config = policy
         self._seed = seed
+        self._has_teacher = has_teacher
+        self._keeps_situations = keeps_situations
         self._env: SearchEnv | None = None
         self._teacher: Teacher | None = None
         self._policies: dict[_Variant, PolicyAgent] = {}
@@ -113,6 +123,7 @@ class RolloutWorker:
             teacher=self._started_teacher() if order.with_teacher else None,
             before_step=self._before_step(order, agent),
             watcher=recorder,
+            keeps_situations=self._keeps_situations and order.with_teacher,
         )
         if attempt.episode.stop.is_infra_failure():
             await self._close_env()
@@ -133,9 +144,9 @@ class RolloutWorker:
             await env.close()
 
     def _started_teacher(self) -> Teacher | None:
-        """The teacher of the task set, if it has one; without, only the outcome term learns."""
+        """The teacher of the task set, if it has one and the run uses it."""
         name = self._env_config.task_set
-        if self._teacher is None and name in TEACHERS:
+        if self._teacher is None and self._has_teacher and name in TEACHERS:
             self._teacher = resolve(name, TEACHERS, what="env.task_set")()
         return self._teacher
 

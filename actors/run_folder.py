@@ -2,7 +2,7 @@
 """The folder that a run leaves behind.
 
 runs/20260101-120000-train/   config.yaml  run.log  metrics.jsonl  checkpoints/  episodes/
-                              summary.json  report.html
+                              quarantine/  summary.json  report.html
 runs/latest                   a link to the newest training run
 """
 
@@ -48,6 +48,11 @@ class RunFolder:
     def episodes(self) -> Path:
         """Archived attempts, see `actors.archive`; absent without any."""
         return self.path / "episodes"
+
+    @property
+    def quarantine(self) -> Path:
+        """Learner batches without a finite gradient, see `learner.quarantine`; absent without."""
+        return self.path / "quarantine"
 
     @property
     def report(self) -> Path:

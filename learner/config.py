@@ -219,6 +219,11 @@ class LearnerConfig:
         _require(key, self, ("reference_rate",), 0.0, 1.0)
 
     @property
+    def has_graph_teacher(self) -> bool:
+        """Whether rollouts ask the task set's own teacher."""
+        return self.step_teacher is StepTeacher.GRAPH
+
+    @property
     def keeps_situations(self) -> bool:
         """Whether rollouts record what was read at each step, for what compares attempts."""
         is_anchored = self.objective.baseline is Baseline.ANCHORED

@@ -136,11 +136,13 @@ class Learner:
         metrics = {
             **means.as_dict(),
             "learner/kl_weight": self._controller.weight,
-            "learner/outcome_weight": weights.outcome,
-            "learner/step_weight": weights.step,
             "learner/reservoir_steps": float(len(self._reservoir)),
             "learner/reservoir_mb": self._reservoir.num_bytes / 1e6,
         }
+        config = self._config.objective
+        if weights.outcome != config.outcome_weight or weights.step != config.step_weight:
+            metrics["learner/outcome_weight"] = weights.outcome
+            metrics["learner/step_weight"] = weights.step
         if square_mean > 0:  # effective sample size of the importance ratios, over their number
             share = means.mean("learner/importance_mean") ** 2 / square_mean
             metrics["learner/effective_sample_share"] = share
@@ -220,7 +222,8 @@ class Learner:
                 if len(record.situation):
                     record = dataclasses.replace(record, situation=record.situation[:0])
                 self._reservoir.add(record)
-        means.add_total("learner/steps_with_utilities", num_scored)
+        if self._config.step_teacher is StepTeacher.SIBLINGS:
+            means.add_total("learner/steps_with_utilities", num_scored)
 
     def _train_on_reservoir(self, weights: Weights, means: Means) -> None:
         """Updates of the step term, with the KL and entropy terms, on states of any age."""
