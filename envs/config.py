@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass, field
 
 from envs.registry import TASK_SETS, check_name
+from envs.web.mix import KINDS, LANGUAGES, parse_mix
 
 MAX_ELEMENTS = 4096  # rows of an element table are int16; 26 times the default is slow already
 
@@ -62,12 +63,18 @@ class WebConfig:
     """Settings of the embedded web and its tasks."""
 
     num_train_worlds: int = 4  # training tasks are spread over this many worlds
-    two_hop_share: float = 0.5  # of the tasks; the rest are look-ups
+    two_hop_share: float = 0.5  # of the tasks; the rest are look-ups; only without `kinds`
+    # Names of `envs.web.mix.KINDS`, each "name" or "name:weight"; () leaves `two_hop_share` to say.
+    kinds: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ("en",)  # of `envs.web.mix.LANGUAGES`, written likewise
     cookie_banner_rate: float = 0.25  # share of episodes whose sites show a cookie banner
     login_popup_rate: float = 0.15  # share of episodes in which a login pop-up opens once
     slow_resource_rate: float = 0.15  # share of episodes in which images or styles come late
 
     def __post_init__(self) -> None:
+        if self.kinds:
+            parse_mix(self.kinds, KINDS, key="env.web.kinds")
+        parse_mix(self.languages, LANGUAGES, key="env.web.languages")
         if self.num_train_worlds < 1:
             raise ValueError(
                 f"env.web.num_train_worlds: expected >= 1, got {self.num_train_worlds}"

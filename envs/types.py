@@ -42,6 +42,11 @@ class EvidenceItem:
     url: str  # the page that states it
     needles: tuple[str, ...]  # an extracted text holds the fact if it contains all of these
     value: str  # the value stated, e.g. the bridge entity or the answer
+    # Texts that find the page through a search although no text names its subject; else ().
+    clues: tuple[str, ...] = ()
+    # Pages on the way to a form that asks for the subject, which alone leads to the page, the
+    # form's own last; () when a search finds the page.
+    way: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +56,7 @@ class TaskTruth:
     answers: tuple[str, ...]  # accepted answers, the canonical one first
     evidence: tuple[EvidenceItem, ...]
     potential: Mapping[str, float]  # URL -> closeness to the evidence in [0, 1]; missing means 0
+    needs_all: bool = False  # no item alone states the answer, e.g. in a comparison
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

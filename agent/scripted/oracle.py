@@ -16,7 +16,16 @@ from agent.types import MAX_HEADS, Decision
 from envs.actions import Action
 from envs.answers import is_accepted
 from envs.types import ElementFlag, EvidenceItem, Observation, Role, Span, SpanSource, Task
-from envs.web.guide import leads_to, next_item, query_fit, same_page, states
+from envs.web.guide import (
+    is_at_form,
+    leads_to,
+    next_item,
+    query_fit,
+    same_page,
+    states,
+    stops,
+)
+from envs.web.texts.languages import NEXT_LABELS, SEARCH_LABELS
 
 _WAIT = Action(type="wait_ms", wait=0)
 
@@ -44,7 +53,6 @@ class OracleAgent:
 
 
 def _choose(task: Task, seen: Observation) -> Action:
-    table = seen.elements
     if is_layer_open(seen):
         return close_layer(seen)
     item = next_item(task.truth, seen.notes, seen.url)
@@ -53,8 +61,40 @@ def _choose(task: Task, seen: Observation) -> Action:
         return Action(type="answer", span=accepted[0]) if accepted else _WAIT
     if same_page(item.url, seen.url):
         return _read(seen, item)
-    link = _on_element(seen, "click", lambda row: leads_to(table.href[row], item.url, seen.url))
-    return link or _search(seen, item)
+    for stop in stops(item):
+        if same_page(stop, seen.url):
+            break
+        link = _link_to(seen, stop)
+        if link is not None:
+            return link
+    return _fill_form(seen, item) if item.way else _search(seen, item)
+
+
+def _link_to(seen: Observation, stop: str) -> Action | None:
+    """Click the first link that leads to `stop`."""
+    hrefs = seen.elements.href
+    return _on_element(seen, "click", lambda row: leads_to(hrefs[row], stop, seen.url))
+
+
+def _fill_form(seen: Observation, item: EvidenceItem) -> Action:
+    """Enter the subject's name where nothing but the form leads to its page."""
+    table = seen.elements
+    box = _row(
+        seen,
+        lambda row: table.role[row] == Role.TEXTBOX and table.text[row] not in SEARCH_LABELS,
+    )
+    worth, index = max((query_fit(s.text, item), -i) for i, s in enumerate(seen.spans))
+    if box is None or not worth or not is_at_form(item, seen.url):
+        return Action(type="go_back")
+    return _enter(seen, box, -index)
+
+
+def _enter(seen: Observation, box: int, span: int) -> Action:
+    """Type a span into a box, or send what was typed."""
+    is_typed = seen.elements.value[box] == seen.spans[span].text
+    if is_typed and seen.elements.flags[box, ElementFlag.FOCUSED]:
+        return Action(type="press_enter")
+    return Action(type="type", element=box, span=span)
 
 
 def _read(seen: Observation, item: EvidenceItem) -> Action:
@@ -87,12 +127,12 @@ def _search(seen: Observation, item: EvidenceItem) -> Action:
     box = _row(seen, lambda row: seen.elements.role[row] == Role.TEXTBOX)
     best_worth, index = max(unsent, default=(0.0, 0))
     if box is not None and best_worth > 0.0:
-        text = seen.spans[-index].text
-        if seen.elements.value[box] != text or not seen.elements.flags[box, ElementFlag.FOCUSED]:
-            return Action(type="type", element=box, span=-index)
-        return Action(type="press_enter")
+        return _enter(seen, box, -index)
+    texts = seen.elements.text
     further = _on_element(
-        seen, "click", lambda row: seen.elements.text[row].casefold().startswith("next")
+        seen,
+        "click",
+        lambda row: texts[row] in NEXT_LABELS or texts[row].casefold().startswith("next"),
     )
     return further or Action(type="go_back")
 

@@ -22,16 +22,17 @@ from envs.web.search_index import IndexedPage
 from envs.web.sites.results import PER_PAGE, results_markup, search_home
 from envs.web.sites.shell import (
     ASSET_TYPES,
-    NOT_FOUND,
     SEARCH_HOME,
     SEARCH_HOST,
     Frame,
     asset,
     framed,
     link_list,
+    not_found_markup,
     page_number,
     pager,
 )
+from envs.web.texts.languages import page_texts
 
 HOST = "library.forage.test"
 HOME = f"http://{HOST}/"
@@ -75,6 +76,7 @@ class CorpusSite:
         """`max_elements` bounds a page's rows in the element table, frame included."""
         self._library = library
         self._language = language
+        self._texts = page_texts(language)
         self._max_blocks = max(8, max_elements - FRAME_ELEMENTS)
         self._rendered = lru_cache(maxsize=_RENDERED_KEPT)(self._render)
 
@@ -112,11 +114,13 @@ class CorpusSite:
         if request.path not in ("/", "/search"):
             return self._not_found(_SEARCH_FRAME)
         if request.path == "/" or not query:
-            return framed(self._language, _SEARCH_FRAME, "Search", search_home())
+            return framed(
+                self._language, _SEARCH_FRAME, self._texts.search_title, search_home(self._texts)
+            )
         rows = self._library.search(query)
         number = page_number(request)
         shown = [self._hit(int(row)) for row in rows[PER_PAGE * (number - 1) : PER_PAGE * number]]
-        main = results_markup(query, number, len(rows), shown)
+        main = results_markup(self._texts, query, number, len(rows), shown)
         return framed(self._language, _SEARCH_FRAME, query, main)
 
     def _hit(self, row: int) -> IndexedPage:
@@ -193,7 +197,8 @@ class CorpusSite:
         return framed(self._language, _FRAME, title, main)
 
     def _not_found(self, frame: Frame) -> PageResponse:
-        return framed(self._language, frame, "Page not found", NOT_FOUND, status=404)
+        main = not_found_markup(self._texts)
+        return framed(self._language, frame, self._texts.not_found, main, status=404)
 
 
 def _see_also(links: list[Link]) -> list[html.HtmlElement]:

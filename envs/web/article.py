@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from envs.web.draw import Draw
-from envs.web.filler import FILLERS, WEB_TEXTS, Filler
 from envs.web.relations import Kind
-from envs.web.terms import TOPICS
-from envs.web.wording import WORDINGS
+from envs.web.texts.shapes import Filler
 from envs.web.world import LIMIT_YEARS, Entity, Fact, World
 
 WIKI_HOST = "wiki.forage.test"
 POLICY_HOST = "policy.forage.test"
+POLICY_HOME = f"http://{POLICY_HOST}/"
 _INFOBOX_ONLY = 0.4
 _PROSE_ONLY = 0.45  # the rest stands in both
 _MAX_INBOUND = 5
 _NUM_SEE_ALSO = 6
 _PLAIN_SHARE = 0.6  # of the wordings that are one of the first two on their list
-_WITH_ARTICLE = frozenset({Kind.REGULATION, Kind.AGENCY})  # English: "the Tarvane Noise Act"
+_WITH_ARTICLE = frozenset({Kind.REGULATION, Kind.AGENCY})  # "the Tarvane Noise Act"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,14 +97,20 @@ def host_of(kind: Kind) -> str:
 def url_of(entity: Entity) -> str:
     """Address of an entity's page."""
     if host_of(entity.kind) == WIKI_HOST:
-        return f"http://{WIKI_HOST}/wiki/{entity.slug}"
-    return f"http://{POLICY_HOST}/{entity.kind.value}/{entity.slug}"
+        return f"http://{WIKI_HOST}/wiki/{quote(entity.slug)}"
+    return f"{POLICY_HOME}{entity.kind.value}/{quote(entity.slug)}"
 
 
-def mention_of(entity: Entity, *, short: bool = False) -> str:
-    """The entity inside an English sentence."""
-    name = entity.short_name if short else entity.name
-    return f"the {entity.name}" if entity.kind in _WITH_ARTICLE else name
+def picture_path(entity: Entity) -> str:
+    """Path of an entity's picture; every host has it."""
+    return f"/img/{entity.kind.value}/{quote(entity.slug)}.svg"
+
+
+def mention_of(world: World, entity: Entity, *, short: bool = False) -> str:
+    """The entity inside a sentence."""
+    if entity.kind in _WITH_ARTICLE:
+        return world.words.article + entity.name
+    return entity.short_name if short else entity.name
 
 
 def compose_article(world: World, entity: Entity) -> Article:
@@ -120,7 +126,7 @@ class _Composer:
         self._world = world
         self._entity = entity
         self._draw = Draw("article", world.seed, world.split.value, world.language, entity.key)
-        self._filler: Filler = FILLERS[world.language][entity.kind]
+        self._filler: Filler = world.words.fillers[entity.kind]
         # Values of the page's own facts may not turn up by chance anywhere else on it.
         self._own_keys = {fact.target for fact in entity.facts} | {entity.key}
         self._own_texts = {fact.text for fact in entity.facts}
@@ -146,7 +152,7 @@ class _Composer:
         for fact in self._entity.facts:
             if fact.year:
                 continue
-            wording = WORDINGS[self._world.language][fact.relation]
+            wording = self._world.words.wordings[fact.relation]
             place = draw.fraction() if wording.sentences else 0.0
             if place < _INFOBOX_ONLY or place >= _INFOBOX_ONLY + _PROSE_ONLY:
                 header = self._pick_wording(wording.headers)
@@ -167,7 +173,7 @@ class _Composer:
         """Lead, two sections of prose, and the list of those that refer to the entity."""
         draw, filler = self._draw, self._filler
         plain = draw.sample(filler.sentences, 10)
-        start = draw.pick(filler.leads).replace("{s}", mention_of(self._entity))
+        start = draw.pick(filler.leads).replace("{s}", mention_of(self._world, self._entity))
         lead = self._paragraph([start, plain.pop()], stated[:1])
         middle = self._paragraph([plain.pop(), plain.pop()], stated[1:2])
         aside = self._paragraph([plain.pop(), draw.pick(filler.mentions)], [])
@@ -180,7 +186,12 @@ class _Composer:
         ]
         known = [e for e in dict.fromkeys(inbound) if e.key not in self._own_keys]
         items = tuple(
-            Block(runs=(self._link(e), " " + self._fill(filler.inbound_item)))
+            Block(
+                runs=(
+                    self._link(e),
+                    self._world.words.sentence_gap + self._fill(filler.inbound_item),
+                )
+            )
             for e in draw.sample(known, _MAX_INBOUND)
         )
         sections = [
@@ -199,9 +210,10 @@ class _Composer:
         parts: list[Block] = [Block(runs=self._sentence(text, None)) for text in plain]
         for sentence in stated:
             parts.insert(1 + draw.below(len(parts)), sentence)
+        gap = self._world.words.sentence_gap
         runs: list[Run] = []
         for part in parts:
-            runs.extend((*([" "] if runs else []), *part.runs))
+            runs.extend((*([gap] if runs and gap else []), *part.runs))
         return Block(runs=tuple(runs), facts=tuple(f for part in parts for f in part.facts))
 
     def _sentence(self, template: str, value: Fact | None) -> tuple[Run, ...]:
@@ -212,7 +224,7 @@ class _Composer:
         if found:
             target = self._others(1)[0] if value is None else self._target(value)
             if target is not None and target.kind in _WITH_ARTICLE:
-                runs.append("the ")
+                runs.append(self._world.words.article)
             if target is not None:
                 runs.append(self._link(target))
             elif value is not None:
@@ -226,7 +238,7 @@ class _Composer:
     def _fill(self, text: str) -> str:
         """Subject and decoy year put into a piece of a template."""
         if "{s}" in text:
-            subject = mention_of(self._entity, short=self._draw.chance(0.5))
+            subject = mention_of(self._world, self._entity, short=self._draw.chance(0.5))
             text = text.replace("{s}", subject)
         while "{n}" in text:
             year = str(self._draw.between(1936, 2017))
@@ -236,21 +248,21 @@ class _Composer:
 
     def _versions(self) -> tuple[str, tuple[Block, ...]]:
         """The table of yearly versions of a regulation, newest first."""
-        entity, texts = self._entity, WEB_TEXTS[self._world.language]
+        entity, words = self._entity, self._world.words
         if entity.kind is not Kind.REGULATION:
             return "", ()
-        (topic,) = (
-            t for t in TOPICS[self._world.language] if entity.name.endswith(f" {t.rule_name}")
-        )
+        quantity = words.topic_of(entity.name).quantity
         rows = []
         for year in reversed(LIMIT_YEARS):
             fact = self._world.fact(entity.key, "limit", year)
-            day = f"{self._draw.between(1, 28)} {self._draw.pick(_MONTHS)} {year}"
-            status = texts["status_current" if year == LIMIT_YEARS[-1] else "status_old"]
+            day, month = self._draw.between(1, 28), self._draw.pick(words.months)
+            date = words.date.format(day=day, month=month, year=year)
+            is_current = year == LIMIT_YEARS[-1]
+            status = words.page.status_current if is_current else words.page.status_old
             rows.append(
-                Block(runs=(f"{fact.text} | {day} | {status}",), facts=(fact,), header=str(year))
+                Block(runs=(f"{fact.text} | {date} | {status}",), facts=(fact,), header=str(year))
             )
-        return texts["versions_caption"].replace("{q}", topic.quantity), tuple(rows)
+        return words.page.versions_caption.replace("{q}", quantity), tuple(rows)
 
     def _target(self, fact: Fact) -> Entity | None:
         """The entity that a fact's value is, if it is one."""
@@ -272,6 +284,3 @@ class _Composer:
 
     def _link(self, entity: Entity) -> Link:
         return Link(text=entity.name, url=url_of(entity))
-
-
-_MONTHS = ("January", "March", "April", "July", "September", "October")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from envs.config import WebConfig
 from envs.web.draw import Draw
+from envs.web.texts.languages import LANGUAGES, page_texts
 
-BANNER_LABELS = ("Accept all", "Got it", "Allow cookies")
-# Labels of the button that closes the login pop-up.
-DISMISS_LABELS = ("Not now", "No thanks", "Continue without account", "Maybe later")
+# Labels of the button that closes the login pop-up, in every language.
+DISMISS_LABELS = tuple(label for each in LANGUAGES.values() for label in each.page.dismiss_labels)
 _MIN_DELAY_S, _MAX_DELAY_S = 0.3, 1.5
 
 
@@ -49,14 +49,17 @@ def popup_cookie(host: str) -> str:
     return f"popup_{host.split('.')[0]}"
 
 
-def draw_hazards(config: WebConfig, task_seed: int, content_hosts: tuple[str, ...]) -> Hazards:
+def draw_hazards(
+    config: WebConfig, task_seed: int, content_hosts: tuple[str, ...], language: str = "en"
+) -> Hazards:
     """The hazards of a task; the pop-up opens on one of `content_hosts`."""
+    texts = page_texts(language)
     draw = Draw("hazards", task_seed)
     has_banner = draw.chance(config.cookie_banner_rate)
     has_popup = draw.chance(config.login_popup_rate)
     is_slow = draw.chance(config.slow_resource_rate)
     delay_s = _MIN_DELAY_S + draw.fraction() * (_MAX_DELAY_S - _MIN_DELAY_S)
-    banner_label, popup_label = draw.pick(BANNER_LABELS), draw.pick(DISMISS_LABELS)
+    banner_label, popup_label = draw.pick(texts.banner_labels), draw.pick(texts.dismiss_labels)
     popup_host, slow_suffix = draw.pick(content_hosts), draw.pick((".svg", ".css"))
     return Hazards(
         banner_label=banner_label if has_banner else "",

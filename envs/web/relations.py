@@ -28,6 +28,7 @@ class ValueType(enum.Enum):
     COUNT = "count"
     PRICE = "price"
     LIMIT = "limit"  # a number with a unit
+    CODE = "code"  # a mark of letters and digits
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +74,16 @@ RELATIONS: tuple[Relation, ...] = (
     _relation(Kind.AGENCY, "director", ValueType.ENTITY, Kind.PERSON),
     _relation(Kind.AGENCY, "established_year", ValueType.YEAR),
 )
-RELATION: dict[str, Relation] = {relation.name: relation for relation in RELATIONS}
+# What the permit register knows of organisations; the articles do not say it.
+PERMIT_RELATIONS: tuple[Relation, ...] = (
+    _relation(Kind.ORGANISATION, "permit_number", ValueType.CODE),
+    _relation(Kind.ORGANISATION, "permit_year", ValueType.YEAR),
+    _relation(Kind.ORGANISATION, "permit_officer", ValueType.ENTITY, Kind.PERSON),
+    _relation(Kind.ORGANISATION, "permit_site", ValueType.ENTITY, Kind.CITY),
+)
+RELATION: dict[str, Relation] = {
+    relation.name: relation for relation in RELATIONS + PERMIT_RELATIONS
+}
 
 # Chains of two relations whose middle entity is what a two-hop question leaves unnamed.
 CHAINS: tuple[tuple[Relation, Relation], ...] = tuple(

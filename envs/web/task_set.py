@@ -5,15 +5,23 @@ from __future__ import annotations
 
 from envs.config import EnvConfig, WebConfig
 from envs.site import Site
-from envs.types import Split, Task, TaskPrompt, TaskTruth
+from envs.types import Split, Task, TaskPrompt
 from envs.web.draw import Draw, stable_hash
 from envs.web.hazards import draw_hazards
+from envs.web.mix import (
+    KIND_STEP,
+    KINDS,
+    LANGUAGE_STEP,
+    LANGUAGES,
+    name_at,
+    parse_mix,
+)
 from envs.web.questions import draw_question
 from envs.web.sites.shell import SEARCH_HOME
 from envs.web.web_site import CONTENT_HOSTS, EmbeddedSite
 from envs.web.world import build_world
 
-_LANGUAGE = "en"
+_DEFAULT_LANGUAGE = "en"  # not told in the task's id
 _FIRST_TRAIN_SEED = 1
 _VALIDATION_SEEDS = (5001, 5002)
 _TEST_SEEDS = (9001, 9002, 9003)
@@ -30,6 +38,8 @@ class EmbeddedTaskSet:
     def __init__(self, config: WebConfig, max_steps: int) -> None:
         self._config = config
         self._max_steps = max_steps
+        self._kinds = parse_mix(config.kinds, KINDS, key="env.web.kinds") if config.kinds else {}
+        self._languages = parse_mix(config.languages, LANGUAGES, key="env.web.languages")
         last = _FIRST_TRAIN_SEED + config.num_train_worlds
         self._world_seeds: dict[Split, tuple[int, ...]] = {
             Split.TRAIN: tuple(range(_FIRST_TRAIN_SEED, last)),
@@ -41,28 +51,28 @@ class EmbeddedTaskSet:
         """Task `index` (>= 0, without end) of a split; the same on every machine."""
         if index < 0:
             raise ValueError(f"task index: expected >= 0, got {index}")
-        kind = kind_of_index(index, self._config.two_hop_share)
+        if self._kinds:
+            kind = name_at(index, self._kinds, KIND_STEP)
+        else:
+            kind = kind_of_index(index, self._config.two_hop_share)
+        language = name_at(index, self._languages, LANGUAGE_STEP)
         task_seed = stable_hash("task", split.value, index) % (1 << 31)
         draw = Draw("question", task_seed)
         world_seed = draw.pick(self._world_seeds[split])
-        world = build_world(world_seed, split, _LANGUAGE)
+        world = build_world(world_seed, split, language)
         question = draw_question(world, kind, draw)
-        count = len(question.evidence)
+        mark = "" if language == _DEFAULT_LANGUAGE else f"{language}-"
         return Task(
-            task_id=f"embedded-{split.value}-{world_seed}-{kind}-{index}",
+            task_id=f"embedded-{split.value}-{world_seed}-{mark}{kind}-{index}",
             kind=kind,
             split=split,
-            language=_LANGUAGE,
+            language=language,
             world_seed=world_seed,
             task_seed=task_seed,
             prompt=TaskPrompt(
                 question=question.text, start_url=SEARCH_HOME, max_steps=self._max_steps
             ),
-            truth=TaskTruth(
-                answers=question.answers,
-                evidence=question.evidence,
-                potential={e.url: (i + 1) / count for i, e in enumerate(question.evidence)},
-            ),
+            truth=question.truth,
         )
 
     def num_tasks(self, split: Split) -> None:
@@ -71,7 +81,8 @@ class EmbeddedTaskSet:
     def site(self, task: Task) -> Site:
         """The site on which `task` is worked on."""
         world = build_world(task.world_seed, task.split, task.language)
-        return EmbeddedSite(world, draw_hazards(self._config, task.task_seed, CONTENT_HOSTS))
+        hazards = draw_hazards(self._config, task.task_seed, CONTENT_HOSTS, task.language)
+        return EmbeddedSite(world, hazards, has_permits="cross_site" in self._kinds)
 
 
 def kind_of_index(index: int, two_hop_share: float) -> str:

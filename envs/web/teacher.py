@@ -7,7 +7,7 @@ environment's own ground truth, as a reward is, and no demonstrated trajectory. 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import parse_qs, urlsplit
@@ -17,9 +17,18 @@ import numpy as np
 from envs.actions import ACTION_SPECS, FlatActions
 from envs.answers import is_accepted
 from envs.types import ElementFlag, EvidenceItem, Observation, Role, Task
-from envs.web.guide import leads_to, next_item, query_fit, same_page, states
+from envs.web.guide import (
+    is_at_form,
+    leads_to,
+    next_item,
+    query_fit,
+    same_page,
+    states,
+    stops,
+)
 from envs.web.hazards import DISMISS_LABELS
 from envs.web.sites.shell import SEARCH_HOME
+from envs.web.texts.languages import NEXT_LABELS, PERMIT_LABELS, SEARCH_LABELS, SUBMIT_LABELS
 
 _BEST = 1.0
 _NEW_TAB = 0.6  # as good as a click, but the tab has to be managed
@@ -34,6 +43,7 @@ _RETYPE = 0.1  # of the fit, while a query as good waits to be sent
 _USELESS = -0.1
 _WASTEFUL = -0.2
 _WRONG_ANSWER = -0.6
+_GUESS = -0.2  # right, but only because one of the two that the question names has to be
 _ALWAYS_USELESS = ("hover", "clear", "select_option", "wait_ms")
 _SCROLLS = ("scroll_up_200px", "scroll_down_400px", "scroll_to_bottom")
 
@@ -78,7 +88,7 @@ def _score(
     if situation.item is None:
         return np.full(len(element), _USELESS)
     if name == "type":
-        is_box = situation.is_search_box[element]
+        is_box = situation.is_box[element]
         return np.where(is_box, situation.type_query[argument], _USELESS)
     if name == "press_enter":
         return np.full(len(element), situation.press_enter)
@@ -90,6 +100,11 @@ def _score(
         stuck = not situation.is_search_box.any() and not situation.is_on_evidence
         return np.full(len(element), _BACK if stuck else 0.0)
     return np.zeros(len(element))
+
+
+def _among(texts: Sequence[str], labels: frozenset[str]) -> np.ndarray:
+    """bool [E]: texts that are one of `labels`."""
+    return np.array([text in labels for text in texts], dtype=bool)
 
 
 @dataclass(kw_only=True)
@@ -115,7 +130,9 @@ class _Situation:
         table = self.observation.elements
         return np.array(
             [
-                role == Role.TEXTBOX and "search" in text.lower() and not occluded
+                role == Role.TEXTBOX
+                and ("search" in text.lower() or text in SEARCH_LABELS)
+                and not occluded
                 for role, text, occluded in zip(
                     table.role, table.text, self._flag(ElementFlag.OCCLUDED), strict=True
                 )
@@ -124,18 +141,42 @@ class _Situation:
         )
 
     @cached_property
-    def leads_on(self) -> np.ndarray:
-        """bool [E]: links to the page of the next evidence."""
-        table, item = self.observation.elements, self.item
-        if item is None or self.is_on_evidence:
+    def is_at_form(self) -> bool:
+        """Whether this page has the form that alone leads to the evidence."""
+        return self.item is not None and is_at_form(self.item, self.observation.url)
+
+    @cached_property
+    def is_box(self) -> np.ndarray:
+        """bool [E]: free fields in which a query for the next evidence belongs."""
+        if self.item is None or not self.item.way:
+            return self.is_search_box
+        table = self.observation.elements
+        if not self.is_at_form:
             return np.zeros(len(table), dtype=bool)
+        is_free = ~self._flag(ElementFlag.OCCLUDED)
+        return (table.role == Role.TEXTBOX) & ~_among(table.text, SEARCH_LABELS) & is_free
+
+    @cached_property
+    def leads_on(self) -> np.ndarray:
+        """bool [E]: links to the page of the next evidence, else to the next stop on its way."""
+        table, item = self.observation.elements, self.item
+        out = np.zeros(len(table), dtype=bool)
+        if item is None or self.is_on_evidence:
+            return out
         here = self.observation.url
-        return np.array([leads_to(h, item.url, here) for h in table.href], dtype=bool)
+        for stop in stops(item):
+            if same_page(stop, here):
+                break
+            out = np.array([leads_to(h, stop, here) for h in table.href], dtype=bool)
+            if out.any():
+                break
+        return out
 
     @cached_property
     def answer(self) -> np.ndarray:
         """float [S]: a wrong answer is never worth a try."""
-        right = _BEST if self.item is None else _EARLY_ANSWER
+        early = _GUESS if self.task.truth.needs_all else _EARLY_ANSWER
+        right = _BEST if self.item is None else early
         answers = self.task.truth.answers
         return np.array(
             [
@@ -161,12 +202,12 @@ class _Situation:
         out = np.zeros(len(table)) if self.item is not None else np.full(len(table), _USELESS)
         is_button = table.role == Role.BUTTON
         if self.item is not None and not self.is_on_evidence:
-            labels = np.array(table.text, dtype=object)
             if self._has_sent_query:
-                out[labels == "Next page"] = _NEXT_RESULTS
-            if not self.is_search_box.any():
+                out[_among(table.text, NEXT_LABELS)] = _NEXT_RESULTS
+            if not self.item.way and not self.is_search_box.any():
                 out[[same_page(href, SEARCH_HOME) for href in table.href]] = _TO_SEARCH
-            out[is_button & (labels == "Search")] = _SUBMIT_BUTTON * self._waiting_fit
+            sends = PERMIT_LABELS if self.item.way else SUBMIT_LABELS
+            out[is_button & _among(table.text, sends)] = _SUBMIT_BUTTON * self._waiting_fit
             out[self.leads_on] = _BEST
         occluded = self._flag(ElementFlag.OCCLUDED)
         if occluded.any():
@@ -199,7 +240,7 @@ class _Situation:
         """Sending the query that the focused box holds."""
         if self.is_on_evidence:
             return _USELESS
-        focused = self._flag(ElementFlag.FOCUSED) & self.is_search_box
+        focused = self._flag(ElementFlag.FOCUSED) & self.is_box
         fit = self._waiting_fit if focused.any() else 0.0
         return fit * (_LONGER_WAY if self.leads_on.any() else _BEST) if fit else _USELESS
 
@@ -242,7 +283,7 @@ class _Situation:
         if self.item is None:
             return 0.0
         table = self.observation.elements
-        values = [table.value[i] for i in np.flatnonzero(self.is_search_box)]
+        values = [table.value[i] for i in np.flatnonzero(self.is_box)]
         waiting = [value for value in values if value and value != self._sent_query]
         return max((self.fit(value, self.item) for value in waiting), default=0.0)
 

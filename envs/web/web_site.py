@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 
 from envs.site import PageRequest, PageResponse
 from envs.web.article import Link
@@ -20,13 +21,14 @@ from envs.web.sites.shell import (
     page,
     resource,
 )
+from envs.web.texts.shapes import PageTexts
 from envs.web.world import World
 
-_SITES: dict[str, tuple[Callable[[Visit], PageResponse], Frame]] = {
-    search.HOST: (search.respond, search.FRAME),
-    wiki.HOST: (wiki.respond, wiki.FRAME),
-    policy.HOST: (policy.respond, policy.FRAME),
-    advert.HOST: (advert.respond, advert.FRAME),
+_SITES: dict[str, tuple[Callable[[Visit], PageResponse], Callable[[Visit], Frame]]] = {
+    search.HOST: (search.respond, search.frame),
+    wiki.HOST: (wiki.respond, wiki.frame),
+    policy.HOST: (policy.respond, policy.frame),
+    advert.HOST: (advert.respond, advert.frame),
 }
 CONTENT_HOSTS = (wiki.HOST, policy.HOST)
 
@@ -34,8 +36,9 @@ CONTENT_HOSTS = (wiki.HOST, policy.HOST)
 class EmbeddedSite:
     """The web of one world under one task's hazards."""
 
-    def __init__(self, world: World, hazards: Hazards) -> None:
+    def __init__(self, world: World, hazards: Hazards, *, has_permits: bool = False) -> None:
         self._world = world
+        self._has_permits = has_permits
         self._hazards = hazards
 
     def hosts(self) -> tuple[str, ...]:
@@ -44,7 +47,12 @@ class EmbeddedSite:
 
     def respond(self, request: PageRequest) -> PageResponse:
         """Answer one request; unknown pages are a 404 page."""
-        visit = Visit(world=self._world, hazards=self._hazards, request=request)
+        visit = Visit(
+            world=self._world,
+            hazards=self._hazards,
+            request=request,
+            has_permits=self._has_permits,
+        )
         known = _SITES.get(request.host)
         if known is None:
             return PageResponse(status=404, content_type="text/plain", body=b"unknown host")
@@ -56,16 +64,17 @@ class EmbeddedSite:
             style, _, name = request.path.removeprefix("/img/").partition("/")
             picture = draw_picture(style, name.removesuffix(".svg"))
             if picture is None:
-                return not_found(visit, frame)
+                return not_found(visit, frame(visit))
             return resource("image/svg+xml", picture, delay_s=delay_s)
         if request.path == "/sign-in":
-            return page(visit, frame, "Sign in", _sign_in(frame))
+            look = frame(visit)
+            return page(visit, look, visit.texts.sign_in, _sign_in(look, visit.texts))
         return respond(visit)
 
 
-def _sign_in(frame: Frame) -> str:
-    home = Link(text="Back to the start page", url=frame.home)
+def _sign_in(look: Frame, texts: PageTexts) -> str:
+    home = Link(text=texts.to_start, url=look.home)
     return (
-        "<h1>Check your mail</h1><p>If the address is known, a letter with a link is on its "
-        f"way.</p><p>{anchor(home)}</p>"
+        f"<h1>{escape(texts.signed_in_heading)}</h1><p>{escape(texts.signed_in_text)}</p>"
+        f"<p>{anchor(home)}</p>"
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,7 +11,8 @@ from envs.types import Split
 from envs.web.draw import Draw
 from envs.web.names import NameMaker
 from envs.web.relations import RELATION, RELATIONS, Kind, Relation, ValueType
-from envs.web.terms import BRAND_NOUNS, ORGANISATION_NOUNS, TERMS, TOPICS, Topic
+from envs.web.texts.languages import LANGUAGES
+from envs.web.texts.shapes import Language, Topic
 
 NUM_ENTITIES: dict[Kind, int] = {
     Kind.PERSON: 1080,
@@ -65,6 +66,11 @@ class World:
     by_slug: Mapping[str, Entity]
     inbound: Mapping[int, tuple[Fact, ...]]  # facts whose value is the entity with this key
 
+    @property
+    def words(self) -> Language:
+        """The language that the world is written in."""
+        return LANGUAGES[self.language]
+
     def fact(self, key: int, relation: str, year: int = 0) -> Fact:
         """The fact of an entity; `KeyError` when it has none."""
         for fact in self.entities[key].facts:
@@ -83,9 +89,10 @@ def build_world(seed: int, split: Split, language: str = "en") -> World:
     """The world of a seed; the same everywhere. Names come from the words of `split` alone."""
     draw = Draw("world", seed, split.value, language)
     words = NameMaker(draw, split)
-    named = _named_entities(draw, words, language)
+    spoken = LANGUAGES[language]
+    named = _named_entities(draw, words, spoken)
     keys = {kind: [k for k, entity in enumerate(named) if entity[0] is kind] for kind in Kind}
-    values = _ValueMaker(draw, words, language, [name for _, name, _ in named], keys)
+    values = _ValueMaker(draw, words, spoken, [name for _, name, _ in named], keys)
     entities = []
     for key, (kind, name, short_name) in enumerate(named):
         facts: list[Fact] = []
@@ -111,19 +118,20 @@ def build_world(seed: int, split: Split, language: str = "en") -> World:
     )
 
 
-def _named_entities(draw: Draw, words: NameMaker, language: str) -> list[tuple[Kind, str, str]]:
+def _named_entities(
+    draw: Draw, words: NameMaker, language: Language
+) -> list[tuple[Kind, str, str]]:
     """Kind, name and short name of every entity; names are unique."""
     given = [words.word("given") for _ in range(120)]
     family = [words.word("family") for _ in range(360)]
-    topics = TOPICS[language]
 
     def person() -> tuple[str, str]:
         surname = draw.pick(family)
         return f"{draw.pick(given)} {surname}", surname
 
-    def with_noun(style: str, nouns: tuple[str, ...]) -> tuple[str, str]:
+    def with_noun(style: str, nouns: Sequence[str]) -> tuple[str, str]:
         word = words.word(style)
-        return f"{word} {draw.pick(nouns)}", word
+        return f"{word}{language.name_gap}{draw.pick(nouns)}", word
 
     def city() -> tuple[str, str]:
         word = words.word("city")
@@ -131,11 +139,11 @@ def _named_entities(draw: Draw, words: NameMaker, language: str) -> list[tuple[K
 
     makers: dict[Kind, Callable[[], tuple[str, str]]] = {
         Kind.PERSON: person,
-        Kind.ORGANISATION: lambda: with_noun("brand", ORGANISATION_NOUNS[language]),
+        Kind.ORGANISATION: lambda: with_noun("brand", language.organisation_nouns),
         Kind.CITY: city,
-        Kind.PRODUCT: lambda: with_noun("brand", BRAND_NOUNS[language]),
-        Kind.REGULATION: lambda: with_noun("region", tuple(t.rule_name for t in topics)),
-        Kind.AGENCY: lambda: with_noun("region", ("Standards Agency", "Safety Board")),
+        Kind.PRODUCT: lambda: with_noun("brand", language.brand_nouns),
+        Kind.REGULATION: lambda: with_noun("region", [t.rule_name for t in language.topics]),
+        Kind.AGENCY: lambda: with_noun("region", language.agency_nouns),
     }
     named: list[tuple[Kind, str, str]] = []
     seen: set[str] = set()
@@ -156,15 +164,14 @@ class _ValueMaker:
         self,
         draw: Draw,
         words: NameMaker,
-        language: str,
+        language: Language,
         names: list[str],
         keys: dict[Kind, list[int]],
     ) -> None:
         self._draw = draw
         self._names = names
         self._keys = keys
-        self._terms = TERMS[language]
-        self._topics = {topic.rule_name: topic for topic in TOPICS[language]}
+        self._language = language
         self._free_names = {
             "region": [words.word("region") for _ in range(24)],
             "river": [words.word("river") for _ in range(60)],
@@ -174,7 +181,7 @@ class _ValueMaker:
         """The facts of one relation of an entity; never a value that `earlier` facts have."""
         taken = {fact.text for fact in earlier} | {name}
         if relation.value_type is ValueType.LIMIT:
-            texts = self._limits(self._topic(name))
+            texts = self._limits(self._language.topic_of(name))
             return [
                 Fact(subject=key, relation=relation.name, year=year, text=text, target=-1)
                 for year, text in zip(LIMIT_YEARS, texts, strict=True)
@@ -183,9 +190,6 @@ class _ValueMaker:
             text, target = self._value(name, relation)
             if text not in taken:
                 return [Fact(subject=key, relation=relation.name, year=0, text=text, target=target)]
-
-    def _topic(self, name: str) -> Topic:
-        return self._topics[name.split(" ", 1)[1]]
 
     def _value(self, name: str, relation: Relation) -> tuple[str, int]:
         """Text and target of one value."""
@@ -197,15 +201,16 @@ class _ValueMaker:
             return draw.pick(self._free_names[relation.name]), -1
         if relation.value_type is ValueType.TERM:
             if relation.name == "topic":
-                return self._topic(name).term, -1
-            return draw.pick(self._terms[relation.name]), -1
+                return self._language.topic_of(name).term, -1
+            return draw.pick(self._language.terms[relation.name]), -1
         low, high = _RANGES[relation.name]
         number = draw.between(low, high)
         if relation.value_type is ValueType.YEAR:
             return str(number), -1
         # Counts spread evenly over orders of magnitude look natural.
         scaled = round(low * (high / low) ** draw.fraction())
-        return (f"${scaled:,}" if relation.value_type is ValueType.PRICE else f"{scaled:,}"), -1
+        is_price = relation.value_type is ValueType.PRICE
+        return (self._language.price if is_price else "{}").format(f"{scaled:,}"), -1
 
     def _limits(self, topic: Topic) -> list[str]:
         """Eight different limits that drift downwards."""
@@ -217,7 +222,7 @@ class _ValueMaker:
                 value += draw.between(-9, 4)
             numbers.append(value)
             value -= draw.between(2, 19)
-        return [f"{number / 10:.1f} {topic.unit}" for number in numbers]
+        return [self._language.limit.format(f"{number / 10:.1f}", topic.unit) for number in numbers]
 
 
 _RANGES: dict[str, tuple[int, int]] = {

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from envs.site import PageResponse
-from envs.web.article import Article, Section, compose_article, url_of
-from envs.web.filler import WEB_TEXTS
+from envs.web.article import Article, Section, compose_article, picture_path, url_of
 from envs.web.relations import Kind
 from envs.web.search_index import IndexedPage
 from envs.web.sites.shell import Frame, Visit, image, info_table, link_list, markup, page
+from envs.web.texts.shapes import PageTexts
 from envs.web.world import Entity, World
 
 
 def article_page(visit: Visit, frame: Frame, entity: Entity, categories: str = "") -> PageResponse:
     """The page of an entity; `categories` is markup put at the end."""
     article = compose_article(visit.world, entity)
-    main = _article_markup(article, visit.world.language, categories)
+    main = _article_markup(article, visit.texts, categories)
     return page(visit, frame, entity.name, main)
 
 
@@ -30,26 +30,24 @@ def indexed_articles(world: World, kinds: Sequence[Kind]) -> Iterator[IndexedPag
             yield IndexedPage(url=url_of(entity), title=entity.name, text=text)
 
 
-def _article_markup(article: Article, language: str, categories: str) -> str:
+def _article_markup(article: Article, texts: PageTexts, categories: str) -> str:
     """Everything between header and footer."""
-    entity, texts = article.entity, WEB_TEXTS[language]
-    picture = image(
-        f"/img/{entity.kind.value}/{entity.slug}.svg", f"Picture of {entity.name}", 240, 180
-    )
+    entity = article.entity
+    picture = image(picture_path(entity), texts.picture_of.format(entity.name), 240, 180)
     parts = [
         f"<h1>{escape(entity.name)}</h1>",
         f'<aside class="infobox">{picture}{info_table(article.infobox, "facts")}</aside>',
         *(_section(section) for section in article.sections),
     ]
     if article.versions:
-        head = "".join(f"<th>{escape(c)}</th>" for c in texts["version_columns"].split("|"))
+        head = "".join(f"<th>{escape(c)}</th>" for c in texts.version_columns.split("|"))
         caption = f"<caption>{escape(article.versions_caption)}</caption>"
         table = info_table(article.versions, "versions")
         parts.append(
-            f"<h2>{escape(texts['versions'])}</h2><p>{escape(texts['versions_intro'])}</p>"
+            f"<h2>{escape(texts.versions)}</h2><p>{escape(texts.versions_intro)}</p>"
             + table.replace("<tbody>", f"{caption}<thead><tr>{head}</tr></thead><tbody>", 1)
         )
-    parts.append(f"<h2>{escape(texts['see_also'])}</h2>{link_list(article.see_also, 'columns')}")
+    parts.append(f"<h2>{escape(texts.see_also)}</h2>{link_list(article.see_also, 'columns')}")
     return f'<div class="entity">{"".join(parts)}{categories}</div>'
 
 

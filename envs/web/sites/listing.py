@@ -29,16 +29,16 @@ def list_page(visit: Visit, frame: Frame, heading: str, members: Sequence[Entity
     number = page_number(visit.request)
     shown = members[_PER_PAGE * (number - 1) : _PER_PAGE * number]
     host = visit.request.host
-    neighbours = []
+    neighbours, texts = [], visit.texts
     if number > 1:
         previous = list_url(host, section, term, number - 1)
-        neighbours.append(Link(text="Previous page", url=previous))
+        neighbours.append(Link(text=texts.previous_page, url=previous))
     if _PER_PAGE * number < len(members):
-        neighbours.append(Link(text="Next page", url=list_url(host, section, term, number + 1)))
+        neighbours.append(Link(text=texts.next_page, url=list_url(host, section, term, number + 1)))
     links = [Link(text=entity.name, url=url_of(entity)) for entity in shown]
     main = (
-        f"<h1>{escape(heading)}</h1><p>{len(members)} pages are listed here in no particular "
-        f"order.</p>{link_list(links, 'columns')}{pager(neighbours)}"
+        f"<h1>{escape(heading)}</h1><p>{escape(texts.list_intro.format(len(members)))}</p>"
+        f"{link_list(links, 'columns')}{pager(neighbours)}"
     )
     return page(visit, frame, heading, main)
 

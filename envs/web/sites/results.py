@@ -10,20 +10,18 @@ from urllib.parse import unquote, urlencode
 from envs.web.article import Link
 from envs.web.search_index import MAX_HITS, IndexedPage, snippet, words_of
 from envs.web.sites.shell import SEARCH_ACTION, anchor, pager, search_form
+from envs.web.texts.shapes import PageTexts
 
 PER_PAGE = 10
-_TIPS = (
-    "Write the full name of what you look for.",
-    "Short queries find more pages than long ones.",
-)
 
 
-def search_home(*more_tips: str) -> str:
+def search_home(texts: PageTexts, *more_tips: str) -> str:
     """The search engine's entrance."""
-    items = "".join(f"<li>{escape(tip)}</li>" for tip in (*_TIPS, *more_tips))
+    items = "".join(f"<li>{escape(tip)}</li>" for tip in (*texts.tips, *more_tips))
     return (
-        f'<section class="search-home"><h1>Lantern</h1>{search_form("big-search")}'
-        f"<h2>Search tips</h2><ul>{items}</ul></section>"
+        f'<section class="search-home"><h1>{escape(texts.search_name)}</h1>'
+        f"{search_form('big-search', texts)}<h2>{escape(texts.tips_heading)}</h2>"
+        f"<ul>{items}</ul></section>"
     )
 
 
@@ -34,20 +32,28 @@ def results_url(query: str, number: int = 1) -> str:
 
 
 def results_markup(
-    query: str, number: int, num_hits: int, shown: Sequence[IndexedPage], advert: str = ""
+    texts: PageTexts,
+    query: str,
+    number: int,
+    num_hits: int,
+    shown: Sequence[IndexedPage],
+    advert: str = "",
 ) -> str:
     """Page `number` of the results: the hits `shown` of `num_hits` in all; `advert` is markup."""
-    parts = [f"<h1>Results for {escape(query)}</h1>", search_form("results-search", query)]
+    heading = escape(texts.results_heading.format(query))
+    parts = [f"<h1>{heading}</h1>", search_form("results-search", texts, query)]
     if not shown:
         parts.append(
-            f"<p>No page matches <b>{escape(query)}</b>. Check the spelling or use other words.</p>"
+            f"<p>{escape(texts.no_match_before)}<b>{escape(query)}</b>"
+            f"{escape(texts.no_match_after)}</p>"
         )
         return f'<section class="results">{"".join(parts)}</section>'
-    found = f"{num_hits} results" if num_hits < MAX_HITS else f"{MAX_HITS} or more results"
-    parts.append(f'<p class="count">{found}, page {number}</p>')
+    found = texts.num_results if num_hits < MAX_HITS else texts.many_results
+    count = found.format(min(num_hits, MAX_HITS), number)
+    parts.append(f'<p class="count">{escape(count)}</p>')
     parts.append(advert)
     parts.append(f'<ol class="hits">{"".join(_hit(page_, query) for page_ in shown)}</ol>')
-    parts.append(_pager(query, number, num_hits))
+    parts.append(_pager(texts, query, number, num_hits))
     return f'<section class="results">{"".join(parts)}</section>'
 
 
@@ -64,14 +70,16 @@ def _hit(hit: IndexedPage, query: str) -> str:
     )
 
 
-def _pager(query: str, number: int, num_hits: int) -> str:
+def _pager(texts: PageTexts, query: str, number: int, num_hits: int) -> str:
     last = (num_hits + PER_PAGE - 1) // PER_PAGE
     links = []
     if number > 1:
-        links.append(Link(text="Previous page", url=results_url(query, number - 1)))
+        links.append(Link(text=texts.previous_page, url=results_url(query, number - 1)))
     for other in range(max(1, number - 2), min(last, number + 3) + 1):
         if other != number:
-            links.append(Link(text=f"Page {other}", url=results_url(query, other)))
+            links.append(
+                Link(text=texts.page_of_results.format(other), url=results_url(query, other))
+            )
     if number < last:
-        links.append(Link(text="Next page", url=results_url(query, number + 1)))
+        links.append(Link(text=texts.next_page, url=results_url(query, number + 1)))
     return pager(links)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from html import escape
 
 from envs.site import PageResponse
 from envs.types import Split
-from envs.web.article import Link
+from envs.web.article import POLICY_HOME, Link, picture_path
 from envs.web.draw import Draw
 from envs.web.relations import Kind
 from envs.web.search_index import SearchIndex
@@ -30,18 +31,22 @@ from envs.web.world import build_world
 HOST = SEARCH_HOST
 _ADVERT_RATE = 0.6  # share of result pages with an advert
 _MAX_INDEXES_KEPT = 8  # about 5 MB each
-FRAME = Frame(
-    name="Lantern",
-    home=SEARCH_HOME,
-    theme="search",
-    nav=(
-        Link(text="Openpedia", url=wiki.FRAME.home),
-        Link(text="Policy Register", url=policy.FRAME.home),
-    ),
-    has_search_box=False,
-    footer="Lantern searches the public pages of the forage web.",
-)
-_REGISTER_TIP = "Open the register for rules and their yearly versions."
+
+
+def frame(visit: Visit) -> Frame:
+    """The look of this site."""
+    texts = visit.texts
+    return Frame(
+        name=texts.search_name,
+        home=SEARCH_HOME,
+        theme="search",
+        nav=(
+            Link(text=texts.wiki_name, url=wiki.HOME),
+            Link(text=texts.policy_name, url=POLICY_HOME),
+        ),
+        has_search_box=False,
+        footer=texts.search_footer,
+    )
 
 
 @lru_cache(maxsize=_MAX_INDEXES_KEPT)
@@ -55,10 +60,12 @@ def respond(visit: Visit) -> PageResponse:
     """Answer one request for a page."""
     query = " ".join(visit.request.query.get("q", "").split())
     if visit.request.path not in ("/", "/search"):
-        return not_found(visit, FRAME)
+        return not_found(visit, frame(visit))
     if visit.request.path == "/" or not query:
-        return page(visit, FRAME, "Search", search_home(_REGISTER_TIP))
-    return page(visit, FRAME, query, _results(visit, query))
+        texts = visit.texts
+        main = search_home(texts, texts.register_tip)
+        return page(visit, frame(visit), texts.search_title, main)
+    return page(visit, frame(visit), query, _results(visit, query))
 
 
 def _results(visit: Visit, query: str) -> str:
@@ -66,17 +73,19 @@ def _results(visit: Visit, query: str) -> str:
     hits = index_of(world.seed, world.split, world.language).search(query)
     number = page_number(visit.request)
     shown = hits[PER_PAGE * (number - 1) : PER_PAGE * number]
-    return results_markup(query, number, len(hits), shown, _advert(visit, query, number))
+    return results_markup(
+        visit.texts, query, number, len(hits), shown, _advert(visit, query, number)
+    )
 
 
 def _advert(visit: Visit, query: str, number: int) -> str:
+    texts = visit.texts
     draw = Draw("advert", visit.hazards.advert_seed, query.lower(), number)
     if not draw.chance(_ADVERT_RATE):
         return ""
     product = draw.pick(visit.world.by_kind[Kind.PRODUCT])
-    picture = image(f"/img/product/{product.slug}.svg", "Sponsored", 80, 60)
-    link = Link(text=f"{product.name} – today's best offers", url=advert_url(product))
+    picture = image(picture_path(product), texts.sponsored, 80, 60)
+    link = Link(text=texts.advert_title.format(product.name), url=advert_url(product))
     return (
-        f'<aside class="advert">{picture}{anchor(link)}'
-        "<p>Sponsored: compare prices and order in a minute.</p></aside>"
+        f'<aside class="advert">{picture}{anchor(link)}<p>{escape(texts.advert_text)}</p></aside>'
     )

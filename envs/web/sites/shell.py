@@ -12,6 +12,8 @@ from importlib import resources
 from envs.site import PageRequest, PageResponse
 from envs.web.article import Block, Link, Run
 from envs.web.hazards import Hazards, banner_cookie, popup_cookie
+from envs.web.texts.languages import page_texts
+from envs.web.texts.shapes import PageTexts
 from envs.web.world import World
 
 SEARCH_HOST = "search.forage.test"
@@ -23,10 +25,6 @@ ASSET_TYPES = {
     "/style.css": "text/css; charset=utf-8",
     "/page.js": "text/javascript; charset=utf-8",
 }
-NOT_FOUND = (
-    "<h1>Page not found</h1><p>There is no page at this address. It may have been moved or "
-    f'renamed.</p><p><a href="{SEARCH_HOME}">Go to the search engine</a></p>'
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +34,12 @@ class Visit:
     world: World
     hazards: Hazards
     request: PageRequest
+    has_permits: bool = False  # the policy site has its permit register
+
+    @property
+    def texts(self) -> PageTexts:
+        """What stands around the content of pages."""
+        return self.world.words.page
 
     def section_and_name(self) -> tuple[str, str]:
         """The first part of the path and the rest: "/wiki/A/b" is ("wiki", "A/b")."""
@@ -58,8 +62,9 @@ class Frame:
 def page(visit: Visit, frame: Frame, title: str, main: str, *, status: int = 200) -> PageResponse:
     """A whole page under the visit's hazards; `main` is markup, everything else is text."""
     host, cookies, hazards = visit.request.host, visit.request.cookies, visit.hazards
-    banner = _banner(hazards, host) if hazards.shows_banner(host, cookies) else ""
-    popup = _popup(hazards, host) if hazards.shows_popup(host, cookies) else ""
+    texts = visit.texts
+    banner = _banner(hazards, host, texts) if hazards.shows_banner(host, cookies) else ""
+    popup = _popup(hazards, host, texts) if hazards.shows_popup(host, cookies) else ""
     language = visit.world.language
     return framed(language, frame, title, main, layers=banner + popup, status=status)
 
@@ -74,14 +79,21 @@ def framed(
         '<meta name="viewport" content="width=device-width">'
         '<link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css">'
         f'<script src="/page.js" defer></script></head><body class="{frame.theme}">'
-        f"{_header(frame)}<main>{main}</main>{_footer(frame)}{layers}</body></html>"
+        f"{_header(frame, page_texts(language))}<main>{main}</main>{_footer(frame)}{layers}"
+        "</body></html>"
     )
     return PageResponse(status=status, content_type=HTML_TYPE, body=body.encode())
 
 
 def not_found(visit: Visit, frame: Frame) -> PageResponse:
     """The 404 page; it leads back to the search engine."""
-    return page(visit, frame, "Page not found", NOT_FOUND, status=404)
+    return page(visit, frame, visit.texts.not_found, not_found_markup(visit.texts), status=404)
+
+
+def not_found_markup(texts: PageTexts) -> str:
+    """What a 404 page says."""
+    link = anchor(Link(text=texts.to_search, url=SEARCH_HOME))
+    return f"<h1>{escape(texts.not_found)}</h1><p>{escape(texts.not_found_text)}</p><p>{link}</p>"
 
 
 def resource(content_type: str, body: bytes, *, delay_s: float = 0.0) -> PageResponse:
@@ -137,13 +149,14 @@ def image(path: str, alt: str, width: int, height: int) -> str:
     return f'<img src="{escape(path)}" alt="{escape(alt)}" width="{width}" height="{height}">'
 
 
-def search_form(css_class: str, value: str = "") -> str:
+def search_form(css_class: str, texts: PageTexts, value: str = "") -> str:
     """The search engine's box, usable from every host."""
+    label = escape(texts.search_label)
     return (
         f'<form class="{css_class}" action="{SEARCH_ACTION}" method="get" role="search">'
-        f'<input type="text" name="q" value="{escape(value)}" aria-label="Search the web" '
-        'placeholder="Search the web" autocomplete="off">'
-        '<button type="submit">Search</button></form>'
+        f'<input type="text" name="q" value="{escape(value)}" aria-label="{label}" '
+        f'placeholder="{label}" autocomplete="off">'
+        f'<button type="submit">{escape(texts.search_button)}</button></form>'
     )
 
 
@@ -153,8 +166,8 @@ def page_number(request: PageRequest, name: str = "page") -> int:
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 5 else 1
 
 
-def _header(frame: Frame) -> str:
-    form = search_form("header-search") if frame.has_search_box else ""
+def _header(frame: Frame, texts: PageTexts) -> str:
+    form = search_form("header-search", texts) if frame.has_search_box else ""
     nav = "".join(anchor(link) for link in frame.nav)
     return (
         f'<header class="site"><nav class="brand"><a href="{escape(frame.home)}">'
@@ -166,23 +179,24 @@ def _footer(frame: Frame) -> str:
     return f'<footer class="site"><p>{escape(frame.footer)}</p></footer>'
 
 
-def _banner(hazards: Hazards, host: str) -> str:
+def _banner(hazards: Hazards, host: str, texts: PageTexts) -> str:
     return (
-        '<div class="cookie-banner" id="cookie-banner" role="dialog" aria-label="Cookies">'
-        "<p>We use cookies to count visits and to remember your settings.</p>"
+        '<div class="cookie-banner" id="cookie-banner" role="dialog" '
+        f'aria-label="{escape(texts.cookies_label)}"><p>{escape(texts.cookies_text)}</p>'
         f'<button type="button" data-dismiss="cookie-banner" data-cookie="{banner_cookie(host)}=1">'
         f"{escape(hazards.banner_label)}</button></div>"
     )
 
 
-def _popup(hazards: Hazards, host: str) -> str:
+def _popup(hazards: Hazards, host: str, texts: PageTexts) -> str:
+    sign_in, email = escape(texts.sign_in), escape(texts.email_label)
     return (
         '<div class="popup-layer" id="login-popup" role="dialog" aria-modal="true" '
-        'aria-label="Sign in"><div class="popup-card"><h2>Sign in to keep reading</h2>'
-        "<p>Members save pages and get a weekly letter.</p>"
+        f'aria-label="{sign_in}"><div class="popup-card">'
+        f"<h2>{escape(texts.sign_in_heading)}</h2><p>{escape(texts.sign_in_text)}</p>"
         f'<form action="/sign-in" method="get"><input type="email" name="email" '
-        'aria-label="E-mail address" placeholder="E-mail address" autocomplete="off">'
-        '<button type="submit">Sign in</button></form>'
+        f'aria-label="{email}" placeholder="{email}" autocomplete="off">'
+        f'<button type="submit">{sign_in}</button></form>'
         f'<button type="button" class="quiet" data-dismiss="login-popup" '
         f'data-cookie="{popup_cookie(host)}=1">{escape(hazards.popup_label)}</button></div></div>'
     )

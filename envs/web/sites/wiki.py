@@ -22,60 +22,66 @@ from envs.web.sites.shell import (
     not_found,
     page,
 )
-from envs.web.terms import TERMS
 from envs.web.world import Entity, World
 
 HOST = WIKI_HOST
-FRAME = Frame(
-    name="Openpedia",
-    home=f"http://{HOST}/",
-    theme="wiki",
-    nav=(
-        Link(text="Main page", url=f"http://{HOST}/"),
-        Link(text="Categories", url=f"http://{HOST}/categories"),
-        Link(text="Search engine", url=SEARCH_HOME),
-    ),
-    has_search_box=True,
-    footer="Text may be shared under the terms of the open licence. Openpedia is written by "
-    "volunteers.",
-)
+HOME = f"http://{HOST}/"
 _CATEGORY_RELATIONS = ("profession", "industry", "category")
 _KINDS = (Kind.PERSON, Kind.ORGANISATION, Kind.CITY, Kind.PRODUCT)
 
 
+def frame(visit: Visit) -> Frame:
+    """The look of this site."""
+    texts = visit.texts
+    return Frame(
+        name=texts.wiki_name,
+        home=HOME,
+        theme="wiki",
+        nav=(
+            Link(text=texts.wiki_home, url=HOME),
+            Link(text=texts.categories, url=f"{HOME}categories"),
+            Link(text=texts.search_engine, url=SEARCH_HOME),
+        ),
+        has_search_box=True,
+        footer=texts.wiki_footer,
+    )
+
+
 def respond(visit: Visit) -> PageResponse:
     """Answer one request for a page."""
+    texts, look = visit.texts, frame(visit)
     section, name = visit.section_and_name()
     if section == "":
-        return page(visit, FRAME, "Main page", _home(visit.world))
+        return page(visit, look, texts.wiki_home, _home(visit.world))
     if section == "categories" and not name:
-        return page(visit, FRAME, "Categories", _categories(visit.world))
+        return page(visit, look, texts.categories, _categories(visit.world))
     if section == "wiki":
         entity = visit.world.by_slug.get(name)
         if entity is not None and entity.kind in _KINDS:
-            return article_page(visit, FRAME, entity, _category_links(visit.world, entity))
+            return article_page(visit, look, entity, _category_links(visit.world, entity))
     if section == "category":
-        return list_page(visit, FRAME, f"Category: {name}", _members(visit.world, name))
-    return not_found(visit, FRAME)
+        return list_page(visit, look, texts.category.format(name), _members(visit.world, name))
+    return not_found(visit, look)
 
 
 def indexed_pages(world: World) -> Iterator[IndexedPage]:
     """What the search engine knows of this site."""
     yield from indexed_articles(world, _KINDS)
     for term in _terms(world):
-        yield indexed_list(HOST, "category", term, f"Category: {term}", _members(world, term))
+        heading = world.words.page.category.format(term)
+        yield indexed_list(HOST, "category", term, heading, _members(world, term))
 
 
 def _terms(world: World) -> list[str]:
     """All categories."""
-    terms = TERMS[world.language]
+    terms = world.words.terms
     return [term for relation in _CATEGORY_RELATIONS for term in terms[relation]]
 
 
 def _members(world: World, term: str) -> tuple[Entity, ...]:
     """Entities in a category; () for an unknown one."""
     for relation in _CATEGORY_RELATIONS:
-        if term in TERMS[world.language][relation]:
+        if term in world.words.terms[relation]:
             return world.with_term(relation, term)
     return ()
 
@@ -86,21 +92,19 @@ def _category_links(world: World, entity: Entity) -> str:
     if not relation:
         return ""
     own = world.fact(entity.key, relation).text
-    others = [term for term in TERMS[world.language][relation] if term != own]
+    others = [term for term in world.words.terms[relation] if term != own]
     picked = Draw("categories", world.seed, entity.key).sample(others, 2)
-    links = [Link(text=f"Browse: {t}", url=list_url(HOST, "category", t)) for t in picked]
+    browse = world.words.page.browse
+    links = [Link(text=browse.format(t), url=list_url(HOST, "category", t)) for t in picked]
     return f'<nav class="categories">{"".join(anchor(link) for link in links)}</nav>'
 
 
 def _home(world: World) -> str:
     draw = Draw("main page", world.seed, world.split.value)
-    parts = [
-        "<h1>Welcome to Openpedia</h1><p>The encyclopedia that anyone can read. It has "
-        f"{sum(len(world.by_kind[k]) for k in _KINDS):,} articles.</p>"
-    ]
-    for kind, heading in zip(
-        _KINDS, ("People", "Organisations", "Cities", "Products"), strict=True
-    ):
+    texts = world.words.page
+    intro = texts.wiki_intro.format(f"{sum(len(world.by_kind[k]) for k in _KINDS):,}")
+    parts = [f"<h1>{escape(texts.wiki_welcome)}</h1><p>{escape(intro)}</p>"]
+    for kind, heading in zip(_KINDS, texts.kind_headings, strict=True):
         links = [
             Link(text=entity.name, url=url_of(entity))
             for entity in draw.sample(world.by_kind[kind], 8)
@@ -111,4 +115,5 @@ def _home(world: World) -> str:
 
 def _categories(world: World) -> str:
     links = [Link(text=term, url=list_url(HOST, "category", term)) for term in _terms(world)]
-    return f"<h1>Categories</h1>{link_list(links, 'columns')}"
+    heading = escape(world.words.page.categories)
+    return f"<h1>{heading}</h1>{link_list(links, 'columns')}"

@@ -1,29 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each language words a fact: on a page, in a table, in a question.
-
-The first two page wordings of a list are the plain ones. Part of the others share no word stem
-with any question, so that a question cannot always be answered by matching words.
-
-Placeholders: `{s}` the page's subject, `{v}` the value (written as a link when it is an entity),
-`{x}` what a question is about, `{y}` the year of a yearly version, `{q}` the limited quantity.
-"""
+"""How English words a fact: on a page, in a table, in a question; see `shapes.Wording`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from envs.web.texts.shapes import Wording
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wording:
-    """The texts of one relation in one language."""
-
-    headers: tuple[str, ...]  # of an infobox row
-    sentences: tuple[str, ...]  # of an article; () keeps the fact in the infobox
-    questions: tuple[str, ...]
-    phrases: tuple[str, ...] = ()  # names the value without saying it: "the founder of {x}"
-
-
-_ENGLISH: dict[str, Wording] = {
+WORDINGS: dict[str, Wording] = {
     "employer": Wording(
         headers=("Employer", "Works for", "Affiliation"),
         sentences=(
@@ -344,5 +326,3 @@ _ENGLISH: dict[str, Wording] = {
         ),
     ),
 }
-
-WORDINGS: dict[str, dict[str, Wording]] = {"en": _ENGLISH}
