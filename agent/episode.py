@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from agent.situation import pack_situation
+from agent.situation import pack_situation, situation_of
 from agent.types import Agent, Decision, StepRecord, Trajectory
 from envs.actions import enumerate_actions
 from envs.driver import InfraError
@@ -155,7 +155,8 @@ async def _run(
             exogenous = result.evidence.is_exogenous
             record = _record(task, observation, decision, teacher, exogenous)
             if log.keeps_situations:
-                record = dataclasses.replace(record, situation=pack_situation(observation))
+                packed = pack_situation(situation_of(observation))
+                record = dataclasses.replace(record, situation=packed)
             log.records.append(record)
         if result.stop is not None:
             return result.stop

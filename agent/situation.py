@@ -7,6 +7,7 @@ step. No torch.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import zlib
 from dataclasses import dataclass
@@ -34,23 +35,27 @@ class Situation:
     spans: tuple[str, ...]  # [S]
 
 
-def pack_situation(observation: Observation) -> np.ndarray:
-    """The texts of `observation`; uint8 [*]."""
+def situation_of(observation: Observation) -> Situation:
+    """The texts of `observation`."""
     table = observation.elements
     boxes = np.flatnonzero(table.role == Role.TEXTBOX)
-    content = {
-        "question": observation.question,
-        "url": observation.url,
-        "is_blocked": bool(table.flags[:, ElementFlag.OCCLUDED].any()),
-        "queries": [query.text for query in observation.queries],
-        "notes": [note.text for note in observation.notes],
-        "texts": table.text,
-        "hrefs": table.href,
-        "typed": [table.value[row] for row in boxes if table.value[row]],
-        "spans": [span.text for span in observation.spans],
-    }
-    packed = zlib.compress(json.dumps(content, ensure_ascii=False).encode(), _FAST)
-    return np.frombuffer(packed, dtype=np.uint8).copy()
+    return Situation(
+        question=observation.question,
+        url=observation.url,
+        is_blocked=bool(table.flags[:, ElementFlag.OCCLUDED].any()),
+        queries=tuple(query.text for query in observation.queries),
+        notes=tuple(note.text for note in observation.notes),
+        texts=table.text,
+        hrefs=table.href,
+        typed=tuple(table.value[row] for row in boxes if table.value[row]),
+        spans=tuple(span.text for span in observation.spans),
+    )
+
+
+def pack_situation(situation: Situation) -> np.ndarray:
+    """`situation` as bytes; uint8 [*]."""
+    text = json.dumps(dataclasses.asdict(situation), ensure_ascii=False)
+    return np.frombuffer(zlib.compress(text.encode(), _FAST), dtype=np.uint8).copy()
 
 
 def unpack_situation(packed: np.ndarray) -> Situation:

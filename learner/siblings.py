@@ -171,21 +171,27 @@ def _answer(steps: Sequence[_Step]) -> str:
 
 
 def _needed_notes(steps: Sequence[_Step]) -> frozenset[str]:
-    """Extracted texts that hold something typed or answered later which the question does not say.
+    """Extracted texts with a text used later that the question does not say.
 
-    Where the answer itself is in the question (a choice between two), nothing says what was needed:
-    then every extracted text counts.
+    Used is what was typed or answered, and the link that was followed. Where the answer itself is
+    in the question (a choice between two), nothing says what was needed: then every extracted text
+    counts.
     """
     question = steps[0].situation.question
     if _contains(question, _answer(steps)):
         return frozenset(steps[-1].situation.notes)
     needed, later = set(), set[str]()
     for step in reversed(steps):
-        key = step.key(step.chosen)
-        if key[0] in ("type", "answer") and not _contains(question, key[-1]):
-            later.add(key[-1])
-        if key[0] == "extract_text" and any(_contains(key[1], text) for text in later):
-            needed.add(key[1])
+        name, *rest = step.key(step.chosen)
+        used = ""
+        if name in ("type", "answer"):
+            used = rest[-1]
+        if name in ("click", "open_in_new_tab") and rest[0]:
+            used = step.situation.texts[int(step.actions.element[step.chosen])]
+        if used and not _contains(question, used):
+            later.add(used)
+        if name == "extract_text" and any(_contains(rest[0], text) for text in later):
+            needed.add(rest[0])
     return frozenset(needed)
 
 
