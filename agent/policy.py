@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract between a policy network and the learner: padded batches in, log-probabilities out.
 
-Shape letters: B states, K action types, E elements, S spans, O options, T tabs, A legal actions,
-H heads (`MAX_HEADS`). Padded rows are masked out everywhere.
+Shape letters: B states, K action types, E elements, S spans, O options, T tabs, R statements,
+Q question words, A legal actions, H heads (`MAX_HEADS`). Padded rows are masked out everywhere.
 """
 
 from __future__ import annotations
@@ -23,6 +23,14 @@ from envs.types import Observation
 # Log-probability of what is masked: finite, so that 0 * fill stays 0 in entropies, where -inf
 # would make their gradients NaN.
 MASKED_LOG_PROB = -1e9
+_TEXT = (
+    ("statement", np.float32),
+    ("statement_word", np.int64),
+    ("element_statement", np.int64),
+    ("span_statement", np.int64),
+    ("question_word", np.int64),
+    ("question_weight", np.float32),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +42,12 @@ class PolicyBatch:
     span: Tensor  # float32 [B, S, span features]
     option: Tensor  # float32 [B, E, O, option features]; E is 0 when no state has a select box
     tab: Tensor  # float32 [B, T, tab features]
+    statement: Tensor  # float32 [B, R, statement features]
+    statement_word: Tensor  # int64 [B, R, words]; 0 is no word
+    element_statement: Tensor  # int64 [B, E, of each]; 1 + row, 0 is none
+    span_statement: Tensor  # int64 [B, S, of each]; likewise
+    question_word: Tensor  # int64 [B, Q, 1]; 0 is no word
+    question_weight: Tensor  # float32 [B, Q, weights]
     type_mask: Tensor  # bool [B, K]
     element_mask: Tensor  # bool [B, K, E]
     span_mask: Tensor  # bool [B, K, S]
@@ -84,6 +98,7 @@ def collate(
     num_elements = element_mask.shape[2]
     option = _pad([i.option for i in inputs], at_least=num_elements) if has_options else None
     columns = {
+        **{name: _pad([getattr(i, name) for i in inputs]).astype(kind) for name, kind in _TEXT},
         "state": np.stack([i.state for i in inputs]).astype(np.float32),
         "element": _pad([i.element for i in inputs]).astype(np.float32),
         "span": _pad([i.span for i in inputs]).astype(np.float32),

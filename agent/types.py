@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an agent decides, and the records that the learner trains on; no torch.
 
-Frozen, keyword-only and picklable. Lengths: E elements, S spans, A legal actions, T steps.
+Frozen, keyword-only and picklable. Lengths: E elements, S spans, R statements, A legal actions,
+T steps.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
 import numpy as np
@@ -17,12 +18,23 @@ from envs.types import Observation, Split, StopReason
 MAX_HEADS = 3  # type, first argument, second argument
 
 
+def _no_numbers() -> np.ndarray:
+    return np.zeros((0, 0), dtype=np.float16)
+
+
+def _no_words() -> np.ndarray:
+    return np.zeros((0, 0), dtype=np.int16)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelInputs:
     """One observation as the network sees it; made by the agent's features.
 
-    Stored as float16. Actor and learner both widen the *stored* values to float32, so that their
-    log-probabilities agree.
+    A *statement* is a text that says something of its subject: a table row or one sentence. Each is
+    kept once, however many elements and spans it is about; families without them leave them out.
+
+    Numbers are stored as float16. Actor and learner both widen the *stored* values to float32, so
+    that their log-probabilities agree.
     """
 
     state: np.ndarray  # float16 [state features]
@@ -30,6 +42,18 @@ class ModelInputs:
     span: np.ndarray  # float16 [S, span features]
     option: np.ndarray  # float16 [E, MAX_OPTIONS, option features]; [0, ...] without select boxes
     tab: np.ndarray  # float16 [MAX_TABS, tab features]
+    # float16 [R, statement features]
+    statement: np.ndarray = field(default_factory=_no_numbers)
+    # int16 [R, words of each]; 0 is no word
+    statement_word: np.ndarray = field(default_factory=_no_words)
+    # int16 [E, of each]; 1 + row, 0 is none
+    element_statement: np.ndarray = field(default_factory=_no_words)
+    # int16 [S, of each]; likewise
+    span_statement: np.ndarray = field(default_factory=_no_words)
+    # int16 [words, 1]; 0 is no word
+    question_word: np.ndarray = field(default_factory=_no_words)
+    # float16 [words, weights of each]
+    question_weight: np.ndarray = field(default_factory=_no_numbers)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,11 +91,7 @@ class StepRecord:
         """Bytes of the arrays."""
         inputs, mask = self.inputs, self.mask
         arrays = (
-            inputs.state,
-            inputs.element,
-            inputs.span,
-            inputs.option,
-            inputs.tab,
+            *(getattr(inputs, part.name) for part in fields(inputs)),
             mask.type,
             mask.element,
             mask.span,

@@ -13,10 +13,11 @@ import numpy as np
 
 from agent.forager.clues import Question, page_name, type_fit
 from agent.forager.relations import (
-    RELATION_SIZE,
+    MAX_STATEMENTS,
+    StatementTable,
     asked_vector,
-    relation_vector,
-    telling_sentence,
+    asked_words,
+    statements_of,
 )
 from agent.forager.scene import (
     Scene,
@@ -41,6 +42,7 @@ from envs.types import (
 OPTION_COLUMNS = ("question_coverage", "open_coverage", "in_question")
 TAB_COLUMNS = ("is_open", "is_active", "name_in_question", "name_in_notes")
 # On the controls that close a banner or a pop-up.
+_SEARCH_WORDS = frozenset("search find query lookup 搜索 查找 检索".split())
 _CLOSING_WORDS = frozenset(
     "close dismiss skip later not no without accept allow got agree ok cancel".split()
 )
@@ -48,20 +50,27 @@ NUM_COUNTS = 4  # counts are one-hot 0, 1, 2, 3 or more
 
 
 def model_inputs(observation: Observation) -> ModelInputs:
-    """Features of one observation, float16: match columns first, then the relation vectors."""
+    """Features of one observation: match columns, and what is asked and stated in words."""
     scene = scene_of(observation)
     element = _element_columns(scene)
     span = _span_columns(scene)
     state = _state_columns(scene, element, span)
     asked = asked_vector(scene.question)
+    question_word, question_weight = asked_words(scene.question)
+    table = StatementTable()
+    of_elements, of_spans = _element_statements(scene, table), _span_statements(scene, table)
     return ModelInputs(
         state=np.concatenate([list(state.values()), asked]).astype(np.float16),
-        element=np.concatenate(
-            [_stack(element, len(observation.elements)), _element_relations(scene)], axis=1
-        ),
-        span=np.concatenate([_stack(span, len(observation.spans)), _span_relations(scene)], axis=1),
+        element=_stack(element, len(observation.elements)),
+        span=_stack(span, len(observation.spans)),
         option=_option_features(scene),
         tab=_tab_features(scene),
+        statement=table.vectors(),
+        statement_word=table.words(),
+        element_statement=of_elements,
+        span_statement=of_spans,
+        question_word=question_word,
+        question_weight=question_weight,
     )
 
 
@@ -100,6 +109,8 @@ def _element_columns(scene: Scene) -> dict[str, np.ndarray]:
         "far_on_bridge": scene.far(relation) * on_bridge,
         "closes_layer": table.flags[:, ElementFlag.IN_DIALOG]
         & np.array([_says_close(f) for f in folded], dtype=bool),
+        "is_search_box": (table.role == Role.TEXTBOX)
+        & np.array([not _SEARCH_WORDS.isdisjoint(f.split()) for f in folded], dtype=bool),
         "context_near_coverage": scene.near(context),
         "context_coverage": context.mean(axis=1),
         "context_open_coverage": scene.share_open(context),
@@ -128,29 +139,26 @@ def _element_columns(scene: Scene) -> dict[str, np.ndarray]:
     return columns
 
 
-def _element_relations(scene: Scene) -> np.ndarray:
-    """What each element's row or sentence says about its subject, float16 [E, RELATION_SIZE]."""
+def _element_statements(scene: Scene, statements: StatementTable) -> np.ndarray:
+    """What each element says of its subject, int16 [E, MAX_STATEMENTS]."""
     table = scene.observation.elements
-    vectors = np.zeros((len(table), RELATION_SIZE), dtype=np.float16)
+    found = np.zeros((len(table), MAX_STATEMENTS), dtype=np.int16)
     for row in range(len(table)):
         # A control says what the block around it says.
         is_text = Role(table.role[row]).is_text()
         source = table.text[row] if is_text else table.context[row]
-        told = relation_text(source)
-        if told is source:
-            told = telling_sentence(scene.question, source)
-        vectors[row] = relation_vector(told)
-    return vectors
+        found[row] = statements.rows(statements_of(source), MAX_STATEMENTS)
+    return found
 
 
-def _span_relations(scene: Scene) -> np.ndarray:
-    """What the row or sentence around each noted span says, float16 [S, RELATION_SIZE]."""
+def _span_statements(scene: Scene, statements: StatementTable) -> np.ndarray:
+    """The row or sentence around each noted span, int16 [S, 1]."""
     spans = scene.observation.spans
-    vectors = np.zeros((len(spans), RELATION_SIZE), dtype=np.float16)
+    found = np.zeros((len(spans), 1), dtype=np.int16)
     for row, span in enumerate(spans):
         if span.source is SpanSource.NOTE:
-            vectors[row] = relation_vector(relation_text(span.context))
-    return vectors
+            found[row] = statements.rows([relation_text(span.context)], 1)
+    return found
 
 
 def _below_view(observation: Observation) -> np.ndarray:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forager network: gated streams, type-conditioned pointers over elements, spans and options.
 
-Shape letters: B states, K action types, E elements, S spans, O options, T tabs, A legal actions,
-D width. No BatchNorm and no dropout, so that actor and learner agree on log-probabilities.
+Shape letters: B states, K action types, E elements, S spans, O options, T tabs, R statements,
+Q question words, A legal actions, D width. No BatchNorm and no dropout, so that actor and learner
+agree on log-probabilities.
 
 Streams: `page` (what is on the page and how it matches) and `intent` (what was asked and queried).
 A softmax gate mixes them; a further stream is one more row of `_STREAMS`.
@@ -16,12 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from agent.forager.features import OPTION_COLUMNS, TAB_COLUMNS
-from agent.forager.relations import ASKED_SIZE, RELATION_SIZE
+from agent.forager.relations import ASKED_SIZE, NUM_WORD_IDS, RELATION_SIZE
 from agent.policy import MASKED_LOG_PROB, PolicyBatch, PolicyOutput
 from envs.actions import ACTION_SPECS, NUM_TYPES, WAIT_CHOICES_MS, Head
 
 _STREAMS = ("page", "intent")
 MATCH_SIZE = 2  # with the near and with the far relation
+_WORD_SIZE = 24
+_WORD_STD = 0.1
 
 
 class ForagerNet(nn.Module):
@@ -30,8 +33,7 @@ class ForagerNet(nn.Module):
     def __init__(self, *, num_state: int, num_element: int, num_span: int, width: int) -> None:
         super().__init__()
         self.num_state, self.num_element, self.num_span = num_state, num_element, num_span
-        self.element_relation = _RelationMatch()
-        self.span_relation = _RelationMatch()
+        self.relation = _RelationMatch()
         self.element_encoder = _mlp(num_element + MATCH_SIZE, width, width)
         self.span_encoder = _mlp(num_span + MATCH_SIZE, width, width)
         self.page_stream = _mlp(num_state + 2 * width, width, width)
@@ -50,12 +52,9 @@ class ForagerNet(nn.Module):
     def forward(self, batch: PolicyBatch) -> PolicyOutput:
         """Log-probabilities of every legal action."""
         state, asked = batch.state.split([self.num_state, ASKED_SIZE], dim=-1)
-        of_element, told = batch.element.split([self.num_element, RELATION_SIZE], dim=-1)
-        of_span, noted = batch.span.split([self.num_span, RELATION_SIZE], dim=-1)
-        element_match = self.element_relation(asked, told)  # [B, E, MATCH_SIZE]
-        span_match = self.span_relation(asked, noted)  # [B, S, MATCH_SIZE]
-        of_element = torch.cat([of_element, element_match], dim=-1)
-        of_span = torch.cat([of_span, span_match], dim=-1)
+        match = self.relation(asked, batch)  # [B, R, MATCH_SIZE]
+        of_element = torch.cat([batch.element, best_of(match, batch.element_statement)], dim=-1)
+        of_span = torch.cat([batch.span, best_of(match, batch.span_statement)], dim=-1)
         element = self.element_encoder(of_element)  # [B, E, D]
         span = self.span_encoder(of_span)  # [B, S, D]
         hidden = self._fuse(batch, state, element, span)  # [B, D]
@@ -147,25 +146,46 @@ class ForagerNet(nn.Module):
 
 
 class _RelationMatch(nn.Module):
-    """How the relation a candidate states matches the near and the far relation asked for.
+    """How well statements answer the near and the far relation asked for.
 
-    One learnt inner product each. The learnt images start near the identity, where the product is
-    the cosine of the two. Only the product goes on: with the vectors themselves, or with their
-    products coordinate by coordinate, the network knows the training pages by heart.
+    score = (asked + N asked) . (told + T told) + e(asked words) . e(told words)
+
+    Learnt images of static vectors, which start as their cosine, and learnt vectors of the words
+    themselves. Only the score goes on: with the vectors, or their products coordinate by
+    coordinate, the network knows the training pages by heart.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.near = nn.Linear(ASKED_SIZE, RELATION_SIZE)
-        self.far = nn.Linear(ASKED_SIZE, RELATION_SIZE)
+        self.asked = nn.Linear(ASKED_SIZE, MATCH_SIZE * RELATION_SIZE)
         self.told = nn.Linear(RELATION_SIZE, RELATION_SIZE)
+        self.word = nn.Embedding(NUM_WORD_IDS, _WORD_SIZE, padding_idx=0)
+        nn.init.normal_(self.word.weight, std=_WORD_STD)
+        with torch.no_grad():
+            self.word.weight[0] = 0.0
 
-    def forward(self, asked: Tensor, told: Tensor) -> Tensor:
-        """[B, N, MATCH_SIZE] from asked [B, ASKED_SIZE] and told [B, N, RELATION_SIZE]."""
-        near = asked[:, :RELATION_SIZE] + self.near(asked)
-        far = asked[:, RELATION_SIZE : 2 * RELATION_SIZE] + self.far(asked)
-        image = told + self.told(told)
-        return torch.stack([(query[:, None] * image).sum(dim=-1) for query in (near, far)], dim=-1)
+    def forward(self, asked: Tensor, batch: PolicyBatch) -> Tensor:
+        """Scores [B, R, MATCH_SIZE] of the statements, from asked [B, ASKED_SIZE]."""
+        query = asked[:, : MATCH_SIZE * RELATION_SIZE] + self.asked(asked)
+        image = batch.statement + self.told(batch.statement)
+        static = image @ query.reshape(len(asked), MATCH_SIZE, RELATION_SIZE).transpose(1, 2)
+        count = (batch.statement_word > 0).sum(dim=-1, keepdim=True).clamp(min=1)
+        told = self.word(batch.statement_word).sum(dim=2) / count.sqrt()  # [B, R, W]
+        word = self.word(batch.question_word[..., 0])  # [B, Q, W]
+        wanted = batch.question_weight.transpose(1, 2) @ word  # [B, MATCH_SIZE, W]
+        return static + told @ wanted.transpose(1, 2)
+
+
+def best_of(score: Tensor, rows: Tensor) -> Tensor:
+    """The best score of each owner's statements, [B, N, M] from [B, R, M] and rows [B, N, of each].
+
+    0 for owners without any.
+    """
+    exists = (rows > 0)[..., None]
+    state = torch.arange(len(rows), device=rows.device)[:, None, None]
+    of_each = score[state, (rows - 1).clamp(min=0)]  # [B, N, of each, M]
+    best = of_each.masked_fill(~exists, MASKED_LOG_PROB).amax(dim=2)
+    return torch.where(exists.any(dim=2), best, torch.zeros_like(best))
 
 
 class _Pointer(nn.Module):

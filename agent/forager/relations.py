@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relation vectors: what a text or a question says *about* its subject, for learnt matching.
+"""What a page or a question says *about* its subject, as numbers for learnt matching.
 
 Words of one meaning need not be near in static vectors ("director" and "headed by"), so the network
-learns which relation words answer which. It gets short vectors of them for that and for nothing
-else: products of question and candidate, never a vector alone.
+learns which relation words answer which. It gets statements, short ones: the header of a table row,
+or one sentence of a paragraph, each as the mean static vector of its words and as the words
+themselves, numbered by a hash. Names and numbers are left out: they say which entity, not what of
+it.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
 
-from agent.forager.clues import Question, name_flags
+from agent.forager.clues import MAX_CLUES, Question, name_flags
+from agent.forager.scene import relation_text
 from agent.forager.words import (
     FUNCTION_WORDS,
     MAX_CACHED_TEXTS,
@@ -23,30 +27,67 @@ from agent.forager.words import (
     word_vectors,
 )
 
-RELATION_SIZE = 32
+RELATION_SIZE = 128
 QUESTION_WORDS = ("who", "what", "which", "where", "when", "how")
 ASKED_SIZE = 2 * RELATION_SIZE + len(QUESTION_WORDS)
+NUM_WORD_IDS = 2048  # hashed; 0 is no word
+MAX_STATEMENT_WORDS = 12
+MAX_STATEMENTS = 6  # of one element
 _PROJECTION_SEED = 7
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 @functools.lru_cache(maxsize=1)
 def _projection() -> np.ndarray:
-    """A fixed random projection that keeps lengths in the mean, float32 [256, RELATION_SIZE]."""
+    """A fixed random projection that keeps lengths in the mean, float32 [256, RELATION_SIZE].
+
+    Products of projected vectors are off by about 1 / sqrt(RELATION_SIZE).
+    """
     rng = np.random.default_rng(_PROJECTION_SEED)
     gaussian = rng.standard_normal((VECTOR_SIZE, RELATION_SIZE))
     return (gaussian / np.sqrt(RELATION_SIZE)).astype(np.float32)
 
 
+def statements_of(text: str) -> tuple[str, ...]:
+    """The header of a "Header: value" row, else the first sentences, at most `MAX_STATEMENTS`."""
+    header = relation_text(text)
+    if header is not text:
+        return (header,)
+    return tuple(s for s in _SENTENCE_END.split(text)[:MAX_STATEMENTS] if s)
+
+
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
-def relation_vector(text: str) -> np.ndarray:
-    """Mean vector of the words that name no entity and no number, float32 [RELATION_SIZE]."""
+def relation_words(text: str) -> tuple[str, ...]:
+    """The words that are no function words and name no entity and no number."""
     written = text.split()
-    named = name_flags(written)
     words: list[str] = []
-    for word, is_name in zip(written, named, strict=True):
+    for word, is_name in zip(written, name_flags(written), strict=True):
         if not is_name:
             words.extend(t for t in tokens(word) if t.isalpha() and t not in FUNCTION_WORDS)
-    return _mean_vector(words)
+    return tuple(words)
+
+
+@functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
+def relation_vector(text: str) -> np.ndarray:
+    """Mean vector of the relation words, float16 [RELATION_SIZE]; zeros without any."""
+    words = relation_words(text)
+    if not words:
+        return np.zeros(RELATION_SIZE, dtype=np.float16)
+    return (_unit(word_vectors(words).mean(axis=0)) @ _projection()).astype(np.float16)
+
+
+@functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
+def relation_word_ids(text: str) -> np.ndarray:
+    """The first relation words, int16 [MAX_STATEMENT_WORDS], 0 where there are no more."""
+    ids = np.zeros(MAX_STATEMENT_WORDS, dtype=np.int16)
+    for place, word in enumerate(relation_words(text)[:MAX_STATEMENT_WORDS]):
+        ids[place] = word_id(word)
+    return ids
+
+
+def word_id(word: str) -> int:
+    """In [1, NUM_WORD_IDS); the same on every machine. Some words share one."""
+    return 1 + zlib.crc32(word.encode()) % (NUM_WORD_IDS - 1)
 
 
 def asked_vector(question: Question) -> np.ndarray:
@@ -61,21 +102,39 @@ def asked_vector(question: Question) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _mean_vector(words: Sequence[str]) -> np.ndarray:
-    if not words:
-        return np.zeros(RELATION_SIZE, dtype=np.float32)
-    return _unit(word_vectors(words).mean(axis=0)) @ _projection()
+def asked_words(question: Question) -> tuple[np.ndarray, np.ndarray]:
+    """The clues, int16 [MAX_CLUES, 1], and their near and far weights, float16 [MAX_CLUES, 2]."""
+    ids = np.zeros((MAX_CLUES, 1), dtype=np.int16)
+    weights = np.zeros((MAX_CLUES, 2), dtype=np.float16)
+    for place, clue in enumerate(question.clues):
+        ids[place] = word_id(clue)
+        weights[place] = question.near[place], question.far[place]
+    return ids, weights
+
+
+class StatementTable:
+    """Collects statements, each once, and tells where each lies."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+
+    def rows(self, texts: Sequence[str], at_most: int) -> np.ndarray:
+        """1 + the row of each statement, int16 [at_most], 0 where there are no more."""
+        found = np.zeros(at_most, dtype=np.int16)
+        for place, text in enumerate(texts[:at_most]):
+            found[place] = 1 + self._rows.setdefault(text, len(self._rows))
+        return found
+
+    def vectors(self) -> np.ndarray:
+        """float16 [R, RELATION_SIZE]."""
+        vectors = [relation_vector(text) for text in self._rows]
+        return np.stack(vectors) if vectors else np.zeros((0, RELATION_SIZE), dtype=np.float16)
+
+    def words(self) -> np.ndarray:
+        """int16 [R, MAX_STATEMENT_WORDS]."""
+        ids = [relation_word_ids(text) for text in self._rows]
+        return np.stack(ids) if ids else np.zeros((0, MAX_STATEMENT_WORDS), dtype=np.int16)
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:
     return vector / max(float(np.linalg.norm(vector)), 1e-6)
-
-
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-
-
-def telling_sentence(question: Question, text: str) -> str:
-    """The sentence that says most of the question's relations; the first one on a draw."""
-    sentences = _SENTENCE_END.split(text)
-    weights = question.near + question.far
-    return max(sentences, key=lambda s: float(question.coverage(s) @ weights))

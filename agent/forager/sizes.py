@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent.forager.features import model_inputs
-from agent.forager.relations import ASKED_SIZE, RELATION_SIZE
+from agent.forager.relations import ASKED_SIZE
 from envs.actions import MAX_OPTIONS, MAX_TABS, NUM_TYPES, ActionMask
 from envs.types import ElementFlag, ElementTable, Observation, PageDiff, PageState, StyleColumn
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeatureSizes:
-    """Numbers of match columns, which a network is built for; relation vectors come after them."""
+    """Numbers of match columns, which a network is built for; the state has what is asked, too."""
 
     state: int
     element: int
@@ -27,8 +27,8 @@ def feature_sizes() -> FeatureSizes:
     inputs = model_inputs(_empty_observation())
     return FeatureSizes(
         state=inputs.state.shape[0] - ASKED_SIZE,
-        element=inputs.element.shape[1] - RELATION_SIZE,
-        span=inputs.span.shape[1] - RELATION_SIZE,
+        element=inputs.element.shape[1],
+        span=inputs.span.shape[1],
     )
 
 
