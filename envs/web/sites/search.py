@@ -30,7 +30,7 @@ from envs.web.world import build_world
 
 HOST = SEARCH_HOST
 _ADVERT_RATE = 0.6  # share of result pages with an advert
-_MAX_INDEXES_KEPT = 8  # about 5 MB each
+_MAX_INDEXES_KEPT = 16  # about 5 MB each
 
 
 def frame(visit: Visit) -> Frame:
