@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from urllib.parse import unquote, urlencode
 
@@ -41,8 +41,12 @@ def results_markup(
     num_hits: int,
     shown: Sequence[IndexedPage],
     advert: str = "",
+    advert_hits: Mapping[int, str] | None = None,
 ) -> str:
-    """Page `number` of the results: the hits `shown` of `num_hits` in all; `advert` is markup."""
+    """Page `number` of the results: the hits `shown` of `num_hits` in all; `advert` is markup.
+
+    `advert_hits` is markup of list items, by the hit before which each stands.
+    """
     heading = escape(texts.results_heading.format(query))
     parts = [f"<h1>{heading}</h1>", search_form("results-search", texts, query)]
     if not shown:
@@ -55,7 +59,9 @@ def results_markup(
     count = found.format(min(num_hits, MAX_HITS), number)
     parts.append(f'<p class="count">{escape(count)}</p>')
     parts.append(advert)
-    parts.append(f'<ol class="hits">{"".join(_hit(page_, query) for page_ in shown)}</ol>')
+    among = advert_hits or {}
+    hits = (among.get(i, "") + _hit(page_, query) for i, page_ in enumerate(shown))
+    parts.append(f'<ol class="hits">{"".join(hits)}</ol>')
     parts.append(_pager(texts, query, number, num_hits))
     return f'<section class="results">{"".join(parts)}</section>'
 

@@ -12,6 +12,7 @@ LANGUAGES: dict[str, Language] = {"en": ENGLISH, "zh": CHINESE}
 SEARCH_LABELS = frozenset(language.page.search_label for language in LANGUAGES.values())
 SUBMIT_LABELS = frozenset(language.page.search_button for language in LANGUAGES.values())
 PERMIT_LABELS = frozenset(language.page.permit_button for language in LANGUAGES.values())
+LOADING_LABELS = frozenset(language.page.loading for language in LANGUAGES.values())
 NEXT_LABELS = frozenset(language.page.next_page for language in LANGUAGES.values())
 
 
