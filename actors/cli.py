@@ -7,7 +7,7 @@ foragerl report RUN                 write a run's report.html anew
 foragerl view RUN [--compare RUN]   step through the archived attempts of a run, or of two
 foragerl doctor                     look for what would keep a run from working
 foragerl corpus import|check|serve  make a searchable site of question sets and documents
-foragerl web [--port N]             serve the embedded web to your own browser
+foragerl web [--port N] [--language zh]   serve the embedded web to your own browser
 foragerl --version
 """
 
@@ -26,6 +26,7 @@ from typing import Any
 
 from actors.config import EvaluateJob, TrainJob
 from actors.run_folder import RunFolder, find_checkpoint, make_run_folder
+from envs.web.mix import LANGUAGES
 from learner.checkpoint import load_checkpoint
 
 logger = logging.getLogger(__name__)
@@ -276,11 +277,21 @@ def _web(arguments: list[str]) -> int:
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--world-seed", type=int, default=1)
     parser.add_argument("--split", choices=("train", "validation", "test"), default="train")
+    parser.add_argument("--language", choices=LANGUAGES, default="en")
+    parser.add_argument(
+        "--hazards", action="store_true", help="banners, adverts, late content, ..."
+    )
     chosen = parser.parse_args(arguments)
     from envs.types import Split
     from envs.web.serve import serve_for_person
 
-    serve_for_person(chosen.world_seed, Split(chosen.split), chosen.port)
+    serve_for_person(
+        chosen.world_seed,
+        Split(chosen.split),
+        chosen.port,
+        language=chosen.language,
+        with_hazards=chosen.hazards,
+    )
     return 0
 
 

@@ -70,6 +70,9 @@ class WebConfig:
     cookie_banner_rate: float = 0.25  # share of episodes whose sites show a cookie banner
     login_popup_rate: float = 0.15  # share of episodes in which a login pop-up opens once
     slow_resource_rate: float = 0.15  # share of episodes in which images or styles come late
+    # Intensity of the further hazards: share of episodes with adverts among the hits, likewise with
+    # broken images and with articles that come after their page; each is drawn by itself.
+    hazards: float = 0.0
 
     def __post_init__(self) -> None:
         if self.kinds:
@@ -84,6 +87,7 @@ class WebConfig:
             "cookie_banner_rate",
             "login_popup_rate",
             "slow_resource_rate",
+            "hazards",
         ):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"env.web.{name}: expected 0..1, got {getattr(self, name)}")

@@ -43,10 +43,12 @@ class PageResponse:
 class Site(Protocol):
     """The web of one task: a pure function from request to response.
 
-    Pages may use only two behaviours in script, so that the twin can follow them without one:
+    Pages may use only these behaviours in script, so that the twin can follow them without one:
     a click on `[data-dismiss="ID"]` removes the element ID and, if the attribute `data-cookie` is
-    present, sets that cookie; everything else is links and GET forms. Text fields say
-    `autocomplete="off"`: Chromium would fill the others again on the way back.
+    present, sets that cookie; `[data-late="MS"]` swaps its attribute `hidden` MS milliseconds after
+    the page was read, so that late content comes and what held its place goes. Everything else is
+    links and GET forms. Text fields say `autocomplete="off"`: Chromium would fill the others again
+    on the way back.
     """
 
     def hosts(self) -> tuple[str, ...]:

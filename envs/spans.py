@@ -2,7 +2,8 @@
 """The texts that an agent may type or answer: drawn from question and notes, in a fixed order.
 
 Spans are copies, so a policy needs no vocabulary: capitalised runs, quoted phrases, whole dates,
-numbers with their unit, the value of a "Header: value" row, and short whole notes.
+numbers with their unit, Chinese between function words, the value of a "Header: value" row, and
+short whole notes.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envs.actions import MAX_SPANS
+from envs.han import han_chunks, han_length, has_han
 from envs.types import Note, Span, SpanSource
 
 MAX_QUESTION_SPANS = 16
 MAX_SPANS_PER_NOTE = 14
+MAX_SPANS_PER_HAN_NOTE = 28  # without capitals more of a text may be a name
 MAX_WHOLE_NOTE_WORDS = 8
+MAX_HAN_CHUNK_CHARS = 12
+_HAN_CHARS_PER_WORD = 2
 
 # Words that start a sentence with a capital but name nothing.
 _FUNCTION_WORDS = frozenset(
@@ -38,9 +43,12 @@ _BARE_NUMBER = re.compile(r"(?:[$€£]\s?)?\d[\d,]*(?:\.\d+)?")
 _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 )
-_DATE = re.compile(rf"\b(?:\d{{1,2}} {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}, \d{{4}})\b")
+_DATE = re.compile(
+    rf"\b(?:\d{{1,2}} {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}, \d{{4}})\b"
+    r"|\d{4}年\d{1,2}月(?:\d{1,2}日)?"
+)
 _WORD = re.compile(r"\w[\w’'\-]*")
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 
 
 def draw_spans(question: str, notes: Sequence[Note]) -> tuple[Span, ...]:
@@ -62,7 +70,9 @@ def draw_spans(question: str, notes: Sequence[Note]) -> tuple[Span, ...]:
 
     add(_question_texts(question), SpanSource.QUESTION, -1, MAX_QUESTION_SPANS)
     for index in reversed(range(len(notes))):
-        add(_note_texts(notes[index].text), SpanSource.NOTE, index, MAX_SPANS_PER_NOTE)
+        text = notes[index].text
+        limit = MAX_SPANS_PER_HAN_NOTE if has_han(text) else MAX_SPANS_PER_NOTE
+        add(_note_texts(text), SpanSource.NOTE, index, limit)
     return tuple(spans)
 
 
@@ -70,6 +80,8 @@ def _question_texts(question: str) -> Iterator[tuple[str, str]]:
     for match in _QUOTED.finditer(question):
         yield match.group(1).strip(), question
     for text in _capitalised_runs(question):
+        yield text, question
+    for text in _han_names(question):
         yield text, question
     for match in _BARE_NUMBER.finditer(question):
         yield match.group().strip(), question
@@ -81,17 +93,32 @@ def _note_texts(text: str) -> Iterator[tuple[str, str]]:
     header, colon, value = text.partition(": ")
     if colon and len(header.split()) <= 6:
         yield value.strip(), text
-        for part in re.split(r" \| |, (?=[A-Z])", value):
+        for part in re.split(r" \| |, (?=[A-Z])|、", value):
             yield part.strip(), text
-    if len(text.split()) <= MAX_WHOLE_NOTE_WORDS:
-        yield text.strip(" ."), text
+    if _num_words(text) <= MAX_WHOLE_NOTE_WORDS:
+        yield text.strip(" .。"), text
     for sentence in _SENTENCE_END.split(text):
         for match in _DATE.finditer(sentence):
             yield match.group(), sentence
         for run in _capitalised_runs(sentence):
             yield run, sentence
+        for name in _han_names(sentence):
+            yield name, sentence
         for number in _numbers(sentence):
             yield number, sentence
+
+
+def _han_names(text: str) -> Iterator[str]:
+    """Chinese between function words, where names stand."""
+    for chunk in han_chunks(text):
+        if len(chunk) <= MAX_HAN_CHUNK_CHARS:
+            yield chunk
+
+
+def _num_words(text: str) -> int:
+    """Words of a text; some Chinese characters count as one."""
+    num_han = han_length(text)
+    return len(text.split()) + num_han // _HAN_CHARS_PER_WORD - bool(num_han)
 
 
 def _numbers(sentence: str) -> Iterator[str]:

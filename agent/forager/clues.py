@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent.forager.words import MAX_CACHED_TEXTS, clue_words, folded_text, similarities, tokens
+from envs.han import has_han
 from envs.types import Note
 
 MAX_CLUES = 24
@@ -31,9 +32,9 @@ _PUNCTUATION = "\"'“”‘’()[],.;:?!"
 _TITLE_SUFFIX = re.compile(r"\s+[-–—|·]\s+[^-–—|·]*$")
 _NUMBER_QUESTION = re.compile(
     r"\b(how (many|much|old|tall|long|high)|number of|population|price|year|when|limit|threshold"
-    r"|amount|percentage|cost)\b"
+    r"|amount|percentage|cost)\b|多少|哪一?年|年份|何时"
 )
-_YEAR_QUESTION = re.compile(r"\b(year|when)\b")
+_YEAR_QUESTION = re.compile(r"\b(year|when)\b|哪一?年|年份|何时")
 _YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 
 
@@ -174,4 +175,4 @@ def type_fit(question: Question, text: str) -> float:
         return 1.0 if _YEAR.fullmatch(text.strip()) else (-0.5 if has_digit else -1.0)
     if question.wants_number:
         return 1.0 if has_digit else -1.0
-    return -1.0 if has_digit else 1.0 if text[:1].isupper() else 0.0
+    return -1.0 if has_digit else 1.0 if text[:1].isupper() or has_han(text) else 0.0

@@ -16,8 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from envs.han import has_han, split_han
+
 VECTOR_SIZE = 256
 STEM_SIMILARITY = 0.8
+SHARED_CHARACTER_SIMILARITY = 0.5  # of two pairs of Chinese characters
 # Below this a cosine between two static word vectors is noise.
 COSINE_FLOOR = 0.3
 MIN_STEM_CHARS = 4
@@ -38,8 +41,9 @@ FUNCTION_WORDS = frozenset(
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-case words and numbers; "48,210" is one token."""
-    return [t.replace(",", "") for t in _TOKEN.findall(_POSSESSIVE.sub("", text.lower()))]
+    """Lower-case words and numbers, of Chinese pairs of characters; "48,210" is one token."""
+    found = [t.replace(",", "") for t in _TOKEN.findall(_POSSESSIVE.sub("", text.lower()))]
+    return [part for t in found for part in split_han(t)] if has_han(text) else found
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
@@ -85,10 +89,16 @@ def similarities(words: Sequence[str], clues: Sequence[str]) -> np.ndarray:
     """How much each word says of each clue, float32 [words, clues] in [0, 1]."""
     cosine = word_vectors(words) @ word_vectors(clues).T
     result = np.where(cosine >= COSINE_FLOOR, np.minimum(cosine, STEM_SIMILARITY), 0.0)
+    is_han = [has_han(clue) for clue in clues]
     for row, word in enumerate(words):
+        word_is_han = has_han(word)
         for column, clue in enumerate(clues):
             if word == clue:
                 result[row, column] = 1.0
+            elif word_is_han or is_han[column]:
+                # The vectors know single bytes of Chinese at best.
+                shares = word_is_han and is_han[column] and not set(word).isdisjoint(clue)
+                result[row, column] = SHARED_CHARACTER_SIMILARITY if shares else 0.0
             elif word.isalpha() and shares_stem(word, clue):
                 result[row, column] = max(STEM_SIMILARITY, result[row, column])
             elif not (word.isalpha() and clue.isalpha()):

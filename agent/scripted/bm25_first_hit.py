@@ -14,6 +14,7 @@ from envs.actions import TYPE_INDEX, Action
 from envs.types import Observation, Role, SpanSource
 
 MIN_SNIPPET_CHARS = 40
+_ADVERT_WORDS = ("sponsored", "赞助")
 
 
 class Bm25FirstHitAgent:
@@ -65,7 +66,8 @@ def _is_hit(observation: Observation, row: int) -> bool:
     table = observation.elements
     context = table.context[row]
     has_snippet = len(context) > len(table.text[row]) + MIN_SNIPPET_CHARS
-    return bool(table.role[row] == Role.LINK) and has_snippet and "sponsored" not in context.lower()
+    is_advert = any(word in context.lower() for word in _ADVERT_WORDS)
+    return bool(table.role[row] == Role.LINK) and has_snippet and not is_advert
 
 
 def _extract(observation: Observation) -> Action:

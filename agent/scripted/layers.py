@@ -8,6 +8,7 @@ from envs.types import ElementFlag, Observation, Role
 
 # A person closes a layer in their way by one of these rather than by signing in.
 _CLOSING_WORDS = ("close", "not now", "no thanks", "later", "skip", "without", "×", "accept")
+_CLOSING_WORDS_ZH = ("关闭", "暂不", "不用", "不登录", "以后", "接受", "知道了", "同意")
 
 
 def is_layer_open(seen: Observation) -> bool:
@@ -23,6 +24,10 @@ def close_layer(seen: Observation) -> Action:
             table.flags[row, ElementFlag.IN_DIALOG] and not (table.flags[row, ElementFlag.OCCLUDED])
         )
         label = table.text[row].casefold()
-        if inside and table.role[row] == Role.BUTTON and any(w in label for w in _CLOSING_WORDS):
+        if (
+            inside
+            and table.role[row] == Role.BUTTON
+            and any(w in label for w in _CLOSING_WORDS + _CLOSING_WORDS_ZH)
+        ):
             return Action(type="click", element=row)
     return Action(type="wait_ms", wait=0)

@@ -28,6 +28,7 @@ from envs.web.guide import (
 from envs.web.texts.languages import NEXT_LABELS, SEARCH_LABELS
 
 _WAIT = Action(type="wait_ms", wait=0)
+_WAIT_FOR_CONTENT = Action(type="wait_ms", wait=2)  # nothing that a page shows comes later
 
 
 class OracleAgent:
@@ -105,7 +106,7 @@ def _read(seen: Observation, item: EvidenceItem) -> Action:
         if Role(seen.elements.role[row]).is_text() and states(item, text)
     ]
     if not rows:
-        return _WAIT
+        return _WAIT_FOR_CONTENT
     shortest = min(rows, key=lambda row: len(seen.elements.text[row]))
     return Action(type="extract_text", element=shortest)
 

@@ -36,7 +36,7 @@ from envs.corpus.rows import (
 )
 from envs.corpus.search import CorpusIndex, IndexBuilder
 
-_LAYOUT_VERSION = 1  # raised when the cached files or the ranking change
+_LAYOUT_VERSION = 2  # raised when the cached files or the ranking change
 _READ_BYTES = 1 << 20
 _IDS, _URLS = "ids", "urls"
 

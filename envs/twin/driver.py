@@ -30,7 +30,10 @@ from envs.types import PageState, StopReason, Tab
 VIEWPORT = (1280, 720)
 MAX_REDIRECTS = 5
 MAX_CACHED_IMAGES = 4096
+# About what a step takes in Chromium; the twin's clock moves by it, and by what is waited.
+STEP_MS = 100
 _SCHEMES = ("http", "https")
+_MARK = b"data-late"
 _FOCUSABLE = frozenset({"a", "button", "input", "textarea"})
 
 
@@ -44,6 +47,7 @@ class _Page:
     focused: int = -1
     scroll_y_px: float = 0.0
     is_failed: bool = False  # nothing answered
+    late: list[tuple[float, html.HtmlElement]] = field(default_factory=list)  # when it swaps
 
     @property
     def url(self) -> str:
@@ -74,6 +78,7 @@ class TwinDriver:
         self._image_ok: dict[str, bool] = {}
         self._tabs: list[_History] = []
         self._active = 0
+        self._clock_ms = 0.0
 
     async def start(self) -> None:
         """Nothing to bring up."""
@@ -99,6 +104,8 @@ class TwinDriver:
     async def snapshot(self, *, with_screenshot: bool) -> PageSnapshot:
         """Read the active page."""
         page = self._page
+        self._swap_late(page)
+        self._clock_ms += STEP_MS
         nodes, height_px = dom_from_html(page.document, values=page.values, focused=page.focused)
         elements, is_truncated = elements_from_dom(
             nodes,
@@ -227,7 +234,8 @@ class TwinDriver:
         return _CHANGED_TAB
 
     async def wait(self, duration_ms: int) -> Effect:
-        """Pages of a `Site` do not change by themselves."""
+        """Let the clock go on: late content comes."""
+        self._clock_ms += duration_ms
         return _still("ok")
 
     # --- Documents ----------------------------------------------------------------------------
@@ -275,9 +283,21 @@ class TwinDriver:
         for _ in range(MAX_REDIRECTS):
             status, location, body = self._fetch(url)
             if status != 302:
-                return _Page(urls=[url], document=parse_html(body), is_failed=not status)
+                document = parse_html(body)
+                late = [
+                    (self._clock_ms + float(element.get("data-late")), element)
+                    for element in (document.iterfind(".//*[@data-late]") if _MARK in body else ())
+                ]
+                return _Page(urls=[url], document=document, is_failed=not status, late=late)
             url = absolute_url(url, location)
         return _Page(urls=[url], document=parse_html(b""), is_failed=True)
+
+    def _swap_late(self, page: _Page) -> None:
+        """Let come and go what is due; see `envs.site.Site`."""
+        for due_ms, element in page.late:
+            if due_ms <= self._clock_ms and element.attrib.pop("hidden", None) is None:
+                element.set("hidden", "")
+        page.late = [(due_ms, e) for due_ms, e in page.late if due_ms > self._clock_ms]
 
     def _fetch(self, url: str) -> tuple[int, str, bytes]:
         """Status, target of a redirect, and body; the status is 0 where nothing answers."""

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 KINDS = ("look_up", "two_hop", "three_hop", "comparison", "fuzzy", "cross_site")
-LANGUAGES = ("en",)
+LANGUAGES = ("en", "zh")
 # Steps of two sequences that fill [0, 1) evenly and independently of each other.
 KIND_STEP = (math.sqrt(5) - 1) / 2
 LANGUAGE_STEP = math.sqrt(2) - 1

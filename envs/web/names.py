@@ -7,8 +7,11 @@ different splits cannot, whatever their seeds are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from envs.types import Split
 from envs.web.draw import Draw, stable_hash
+from envs.web.texts import zh_terms
 
 _ONSETS = (
     "b b br c d d dr f f g gr h h j k k kr l l m m n n p p r r s s st t t tr v v w y z th".split()
@@ -35,22 +38,44 @@ def split_of_word(word: str) -> Split:
     return Split.VALIDATION if percent < _VALIDATION_BELOW else Split.TEST
 
 
+def _latin_word(draw: Draw, style: str) -> str:
+    """A pronounceable, capitalised word."""
+    middle = draw.pick(_ONSETS) + draw.pick(_VOWELS) + draw.pick(_MIDDLES)
+    if draw.chance(0.3):
+        middle += draw.pick(_VOWELS) + draw.pick(_MIDDLES)
+    return (middle + draw.pick(_ENDS[style])).capitalize()
+
+
+def _han_word(draw: Draw, style: str) -> str:
+    """A Chinese name: surname and given name, or two characters of a place and what it is."""
+    if style == "person":
+        return draw.pick(zh_terms.SURNAMES) + draw.pick(zh_terms.GIVEN) + draw.pick(zh_terms.GIVEN)
+    if style == "brand":
+        length = 3 if draw.chance(0.5) else 2
+        return "".join(draw.pick(zh_terms.BRANDS) for _ in range(length))
+    end = draw.pick(zh_terms.ENDS[style])
+    return draw.pick(zh_terms.PLACES) + draw.pick(zh_terms.PLACES) + end
+
+
+_MAKERS: dict[str, Callable[[Draw, str], str]] = {"en": _latin_word, "zh": _han_word}
+
+
 class NameMaker:
     """Draws new words of one split; never the same word twice."""
 
-    def __init__(self, draw: Draw, split: Split) -> None:
+    def __init__(self, draw: Draw, split: Split, language: str = "en") -> None:
         self._draw = draw
         self._split = split
+        self._make = _MAKERS[language]
         self._used: set[str] = set()
 
     def word(self, style: str) -> str:
-        """A capitalised word in the style of a "given", "family", "city", ... name."""
-        draw = self._draw
+        """A word in the style of a "given", "family", "city", ... name.
+
+        Chinese has no given and family words: persons have one whole word of the style "person".
+        """
         while True:
-            middle = draw.pick(_ONSETS) + draw.pick(_VOWELS) + draw.pick(_MIDDLES)
-            if draw.chance(0.3):
-                middle += draw.pick(_VOWELS) + draw.pick(_MIDDLES)
-            word = (middle + draw.pick(_ENDS[style])).capitalize()
+            word = self._make(self._draw, style)
             if word not in self._used and split_of_word(word) is self._split:
                 self._used.add(word)
                 return word

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import bm25s
 import numpy as np
 
+from envs.han import has_han, split_han
+
 MAX_HITS = 100
 TITLE_WEIGHT = 3  # a title's words count as often
 _SNIPPET_CHARS = 170
@@ -32,8 +34,11 @@ class IndexedPage:
 
 
 def words_of(text: str) -> list[str]:
-    """Lower-case words that count for the ranking."""
-    return [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
+    """Lower-case words that count for the ranking; of Chinese, pairs of characters."""
+    words = [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
+    if not has_han(text):
+        return words
+    return [part for word in words for part in split_han(word)]
 
 
 class SearchIndex:
@@ -72,8 +77,12 @@ def snippet(text: str, query: str) -> str:
         best = f"{best} · {longest}"
     hits = [best.lower().find(word) for word in wanted if word in best.lower()]
     start = max(0, min(min(hits, default=0) - _SNIPPET_LEAD_CHARS, len(best) - _SNIPPET_CHARS))
-    start = best.find(" ", start) + 1 if start else 0
+    has_blanks = not has_han(best)
+    if has_blanks:
+        start = best.find(" ", start) + 1 if start else 0
     end = len(best)
     if end - start > _SNIPPET_CHARS:
-        end = best.rfind(" ", start, start + _SNIPPET_CHARS)
+        end = start + _SNIPPET_CHARS
+        if has_blanks:
+            end = best.rfind(" ", start, end)
     return ("… " if start else "") + best[start:end] + (" …" if end < len(best) else "")

@@ -12,20 +12,35 @@ import re
 
 from aiohttp import web
 
+from envs.config import WebConfig
 from envs.site import PageRequest, PageResponse, Site
 from envs.types import Split
-from envs.web.hazards import NO_HAZARDS
+from envs.web.hazards import NO_HAZARDS, draw_hazards
 from envs.web.sites.shell import SEARCH_HOST
-from envs.web.web_site import EmbeddedSite
+from envs.web.web_site import CONTENT_HOSTS, EmbeddedSite
 from envs.web.world import build_world
 
 _INNER = re.compile(rb"http://([a-z]+)\.forage\.test")
 _OUTER_DOMAIN = ".forage.localhost"
 
 
-def serve_for_person(world_seed: int, split: Split, port: int) -> None:
-    """Serve a world on 127.0.0.1 until interrupted; its pages have no hazards."""
-    serve_site(EmbeddedSite(build_world(world_seed, split), NO_HAZARDS), port)
+def serve_for_person(
+    world_seed: int,
+    split: Split,
+    port: int,
+    *,
+    language: str = "en",
+    with_hazards: bool = False,
+) -> None:
+    """Serve a world on 127.0.0.1 until interrupted; `with_hazards` gives it all there are."""
+    hazards = NO_HAZARDS
+    if with_hazards:
+        every = WebConfig(
+            cookie_banner_rate=1.0, login_popup_rate=1.0, slow_resource_rate=1.0, hazards=1.0
+        )
+        hazards = draw_hazards(every, world_seed, CONTENT_HOSTS, language)
+    world = build_world(world_seed, split, language)
+    serve_site(EmbeddedSite(world, hazards, has_permits=True), port)
 
 
 def serve_site(site: Site, port: int) -> None:

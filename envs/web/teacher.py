@@ -28,7 +28,13 @@ from envs.web.guide import (
 )
 from envs.web.hazards import DISMISS_LABELS
 from envs.web.sites.shell import SEARCH_HOME
-from envs.web.texts.languages import NEXT_LABELS, PERMIT_LABELS, SEARCH_LABELS, SUBMIT_LABELS
+from envs.web.texts.languages import (
+    LOADING_LABELS,
+    NEXT_LABELS,
+    PERMIT_LABELS,
+    SEARCH_LABELS,
+    SUBMIT_LABELS,
+)
 
 _BEST = 1.0
 _NEW_TAB = 0.6  # as good as a click, but the tab has to be managed
@@ -44,7 +50,9 @@ _USELESS = -0.1
 _WASTEFUL = -0.2
 _WRONG_ANSWER = -0.6
 _GUESS = -0.2  # right, but only because one of the two that the question names has to be
-_ALWAYS_USELESS = ("hover", "clear", "select_option", "wait_ms")
+_ALWAYS_USELESS = ("hover", "clear", "select_option")
+# Of each choice of `WAIT_CHOICES_MS`, while the evidence is still on its way.
+_WAITS = np.array([0.3, 0.6, _BEST])
 _SCROLLS = ("scroll_up_200px", "scroll_down_400px", "scroll_to_bottom")
 
 
@@ -77,6 +85,8 @@ def _score(
         return situation.answer[argument]
     if name in _ALWAYS_USELESS:
         return np.full(len(element), _USELESS)
+    if name == "wait_ms":
+        return _WAITS[argument] if situation.is_loading else np.full(len(element), _USELESS)
     if name in _SCROLLS:
         return np.full(len(element), _USELESS / 2)
     if name == "close_tab":
@@ -123,6 +133,14 @@ class _Situation:
     @cached_property
     def is_on_evidence(self) -> bool:
         return self.item is not None and same_page(self.observation.url, self.item.url)
+
+    @cached_property
+    def is_loading(self) -> bool:
+        """Whether the evidence is still to come on this page, which says that something is."""
+        item, texts = self.item, self.observation.elements.text
+        if item is None or not self.is_on_evidence or LOADING_LABELS.isdisjoint(texts):
+            return False
+        return not any(states(item, text) for text in texts)
 
     @cached_property
     def is_search_box(self) -> np.ndarray:

@@ -61,6 +61,8 @@ class EmbeddedSite:
         if request.path in ASSET_TYPES:
             return asset(request.path, delay_s=delay_s)
         if request.path.startswith("/img/"):
+            if self._hazards.is_broken(request.path):
+                return PageResponse(status=404, content_type="text/plain", body=b"no picture")
             style, _, name = request.path.removeprefix("/img/").partition("/")
             picture = draw_picture(style, name.removesuffix(".svg"))
             if picture is None:

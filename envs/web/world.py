@@ -24,7 +24,7 @@ NUM_ENTITIES: dict[Kind, int] = {
 }
 LIMIT_YEARS = tuple(range(2018, 2026))  # a regulation has one version a year
 # A training run and its evaluation touch at most this many worlds; each holds a few megabytes.
-_MAX_WORLDS_KEPT = 8
+_MAX_WORLDS_KEPT = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,7 +88,7 @@ class World:
 def build_world(seed: int, split: Split, language: str = "en") -> World:
     """The world of a seed; the same everywhere. Names come from the words of `split` alone."""
     draw = Draw("world", seed, split.value, language)
-    words = NameMaker(draw, split)
+    words = NameMaker(draw, split, language)
     spoken = LANGUAGES[language]
     named = _named_entities(draw, words, spoken)
     keys = {kind: [k for k, entity in enumerate(named) if entity[0] is kind] for kind in Kind}
@@ -122,10 +122,15 @@ def _named_entities(
     draw: Draw, words: NameMaker, language: Language
 ) -> list[tuple[Kind, str, str]]:
     """Kind, name and short name of every entity; names are unique."""
-    given = [words.word("given") for _ in range(120)]
-    family = [words.word("family") for _ in range(360)]
+    # Names of persons are put together from two words where a gap shows which is which.
+    has_parts = bool(language.name_gap)
+    given = [words.word("given") for _ in range(120 if has_parts else 0)]
+    family = [words.word("family") for _ in range(360 if has_parts else 0)]
 
     def person() -> tuple[str, str]:
+        if not has_parts:
+            name = words.word("person")
+            return name, name
         surname = draw.pick(family)
         return f"{draw.pick(given)} {surname}", surname
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from urllib.parse import quote
 
 from envs.site import PageResponse
 from envs.web.article import Link, picture_path
@@ -32,7 +33,7 @@ def frame(visit: Visit) -> Frame:
 
 def advert_url(product: Entity) -> str:
     """Address of a product's advert page."""
-    return f"http://{HOST}/offer/{product.slug}"
+    return f"http://{HOST}/offer/{quote(product.slug)}"
 
 
 def respond(visit: Visit) -> PageResponse:

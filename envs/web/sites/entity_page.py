@@ -10,15 +10,14 @@ from envs.site import PageResponse
 from envs.web.article import Article, Section, compose_article, picture_path, url_of
 from envs.web.relations import Kind
 from envs.web.search_index import IndexedPage
-from envs.web.sites.shell import Frame, Visit, image, info_table, link_list, markup, page
-from envs.web.texts.shapes import PageTexts
+from envs.web.sites.shell import Frame, Visit, image, info_table, late, link_list, markup, page
 from envs.web.world import Entity, World
 
 
 def article_page(visit: Visit, frame: Frame, entity: Entity, categories: str = "") -> PageResponse:
     """The page of an entity; `categories` is markup put at the end."""
     article = compose_article(visit.world, entity)
-    main = _article_markup(article, visit.texts, categories)
+    main = _article_markup(visit, article, categories)
     return page(visit, frame, entity.name, main)
 
 
@@ -30,12 +29,11 @@ def indexed_articles(world: World, kinds: Sequence[Kind]) -> Iterator[IndexedPag
             yield IndexedPage(url=url_of(entity), title=entity.name, text=text)
 
 
-def _article_markup(article: Article, texts: PageTexts, categories: str) -> str:
+def _article_markup(visit: Visit, article: Article, categories: str) -> str:
     """Everything between header and footer."""
-    entity = article.entity
+    entity, texts = article.entity, visit.texts
     picture = image(picture_path(entity), texts.picture_of.format(entity.name), 240, 180)
     parts = [
-        f"<h1>{escape(entity.name)}</h1>",
         f'<aside class="infobox">{picture}{info_table(article.infobox, "facts")}</aside>',
         *(_section(section) for section in article.sections),
     ]
@@ -48,7 +46,8 @@ def _article_markup(article: Article, texts: PageTexts, categories: str) -> str:
             + table.replace("<tbody>", f"{caption}<thead><tr>{head}</tr></thead><tbody>", 1)
         )
     parts.append(f"<h2>{escape(texts.see_also)}</h2>{link_list(article.see_also, 'columns')}")
-    return f'<div class="entity">{"".join(parts)}{categories}</div>'
+    content = late(visit, "".join(parts) + categories)
+    return f'<div class="entity"><h1>{escape(entity.name)}</h1>{content}</div>'
 
 
 def _section(section: Section) -> str:

@@ -15,6 +15,7 @@ from envs.web.sites.shell import (
     Visit,
     anchor,
     info_table,
+    late,
     markup,
     not_found,
     page,
@@ -75,5 +76,6 @@ def _permit(visit: Visit, holder: Entity) -> str:
     back = anchor(Link(text=texts.to_permits, url=PERMITS_HOME))
     return (
         f"<h1>{escape(texts.permit_of.format(holder.name))}</h1>"
-        f"{info_table(permit.infobox, 'facts')}{paragraphs}<p>{back}</p>"
+        + late(visit, f"{info_table(permit.infobox, 'facts')}{paragraphs}")
+        + f"<p>{back}</p>"
     )

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Mapping, Sequence
 from html import escape
 from urllib.parse import unquote, urlencode
 
+from envs.han import has_han
 from envs.web.article import Link
 from envs.web.search_index import MAX_HITS, IndexedPage, snippet, words_of
 from envs.web.sites.shell import SEARCH_ACTION, anchor, pager, search_form
@@ -38,8 +41,12 @@ def results_markup(
     num_hits: int,
     shown: Sequence[IndexedPage],
     advert: str = "",
+    advert_hits: Mapping[int, str] | None = None,
 ) -> str:
-    """Page `number` of the results: the hits `shown` of `num_hits` in all; `advert` is markup."""
+    """Page `number` of the results: the hits `shown` of `num_hits` in all; `advert` is markup.
+
+    `advert_hits` is markup of list items, by the hit before which each stands.
+    """
     heading = escape(texts.results_heading.format(query))
     parts = [f"<h1>{heading}</h1>", search_form("results-search", texts, query)]
     if not shown:
@@ -52,21 +59,35 @@ def results_markup(
     count = found.format(min(num_hits, MAX_HITS), number)
     parts.append(f'<p class="count">{escape(count)}</p>')
     parts.append(advert)
-    parts.append(f'<ol class="hits">{"".join(_hit(page_, query) for page_ in shown)}</ol>')
+    among = advert_hits or {}
+    hits = (among.get(i, "") + _hit(page_, query) for i, page_ in enumerate(shown))
+    parts.append(f'<ol class="hits">{"".join(hits)}</ol>')
     parts.append(_pager(texts, query, number, num_hits))
     return f'<section class="results">{"".join(parts)}</section>'
 
 
 def _hit(hit: IndexedPage, query: str) -> str:
     shown_url = unquote(hit.url.removeprefix("http://")).replace("/", " › ")
-    wanted = set(words_of(query))
-    text = " ".join(
-        f"<b>{escape(word)}</b>" if wanted.intersection(words_of(word)) else escape(word)
-        for word in snippet(hit.text, query).split()
-    )
+    text = _highlighted(snippet(hit.text, query), set(words_of(query)))
     return (
         f"<li>{anchor(Link(text=hit.title, url=hit.url))}<cite>{escape(shown_url)}</cite>"
         f"<p>{text}</p></li>"
+    )
+
+
+def _highlighted(text: str, wanted: set[str]) -> str:
+    """Markup of a text with the words of the query in bold; of Chinese, the characters of them."""
+    if has_han(text):
+        bold = [False] * len(text)
+        for word in wanted:
+            for match in re.finditer(re.escape(word), text.lower()):
+                bold[match.start() : match.end()] = [True] * len(word)
+        runs = itertools.groupby(zip(text, bold, strict=True), key=lambda pair: pair[1])
+        parts = [(is_bold, escape("".join(char for char, _ in run))) for is_bold, run in runs]
+        return "".join(f"<b>{part}</b>" if is_bold else part for is_bold, part in parts)
+    return " ".join(
+        f"<b>{escape(word)}</b>" if wanted.intersection(words_of(word)) else escape(word)
+        for word in text.split()
     )
 
 

@@ -12,7 +12,7 @@ from envs.web.article import POLICY_HOME, Link, picture_path
 from envs.web.draw import Draw
 from envs.web.relations import Kind
 from envs.web.search_index import SearchIndex
-from envs.web.sites import policy, wiki
+from envs.web.sites import advert, policy, wiki
 from envs.web.sites.advert import advert_url
 from envs.web.sites.results import PER_PAGE, results_markup, search_home
 from envs.web.sites.shell import (
@@ -30,7 +30,7 @@ from envs.web.world import build_world
 
 HOST = SEARCH_HOST
 _ADVERT_RATE = 0.6  # share of result pages with an advert
-_MAX_INDEXES_KEPT = 8  # about 5 MB each
+_MAX_INDEXES_KEPT = 16  # about 5 MB each
 
 
 def frame(visit: Visit) -> Frame:
@@ -74,8 +74,31 @@ def _results(visit: Visit, query: str) -> str:
     number = page_number(visit.request)
     shown = hits[PER_PAGE * (number - 1) : PER_PAGE * number]
     return results_markup(
-        visit.texts, query, number, len(hits), shown, _advert(visit, query, number)
+        visit.texts,
+        query,
+        number,
+        len(hits),
+        shown,
+        _advert(visit, query, number),
+        _advert_hits(visit, query, number),
     )
+
+
+def _advert_hits(visit: Visit, query: str, number: int) -> dict[int, str]:
+    """Adverts that look like hits, one before the first, by the hit before which they stand."""
+    if not visit.hazards.has_advert_hits:
+        return {}
+    texts = visit.texts
+    draw = Draw("advert hits", visit.hazards.advert_seed, query.lower(), number)
+    items = {}
+    for place in (0, draw.between(2, PER_PAGE - 2)):
+        product = draw.pick(visit.world.by_kind[Kind.PRODUCT])
+        link = Link(text=texts.advert_hit_title.format(query), url=advert_url(product))
+        items[place] = (
+            f'<li class="ad">{anchor(link)}<cite>{escape(texts.sponsored)} · '
+            f"{advert.HOST}</cite><p>{escape(texts.advert_hit_text.format(query))}</p></li>"
+        )
+    return items
 
 
 def _advert(visit: Visit, query: str, number: int) -> str:

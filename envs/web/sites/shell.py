@@ -85,6 +85,15 @@ def framed(
     return PageResponse(status=status, content_type=HTML_TYPE, body=body.encode())
 
 
+def late(visit: Visit, main: str) -> str:
+    """Markup that comes after its page where the visit's hazards say so."""
+    late_ms = visit.hazards.lateness_of(visit.request.path)
+    if not late_ms:
+        return main
+    loading = f'<p class="loading" data-late="{late_ms}">{escape(visit.texts.loading)}</p>'
+    return f'{loading}<div data-late="{late_ms}" hidden>{main}</div>'
+
+
 def not_found(visit: Visit, frame: Frame) -> PageResponse:
     """The 404 page; it leads back to the search engine."""
     return page(visit, frame, visit.texts.not_found, not_found_markup(visit.texts), status=404)

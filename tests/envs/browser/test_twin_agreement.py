@@ -16,7 +16,11 @@ from envs.driver import Effect, PageDriver, PageSnapshot
 from envs.site import Site
 from envs.twin.driver import TwinDriver
 from envs.types import Split
+from envs.web.mix import KINDS, LANGUAGES
+from envs.web.sites.results import results_url
+from envs.web.sites.shell import asset
 from envs.web.task_set import EmbeddedTaskSet
+from envs.web.texts.languages import LOADING_LABELS
 from tests.envs.browser.sites import OTHER_HOST, PathSite, url
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -24,6 +28,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 MAX_ELEMENTS = 200
 NUM_TASKS = 6
 NUM_STEPS = 12
+WIKI = "http://wiki.forage.test/wiki/"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -122,6 +127,54 @@ async def test_both_drivers_see_the_same_pages_on_a_walk_through_the_embedded_we
         await both.begin(task_set.site(task), task.prompt.start_url)
         for _ in range(NUM_STEPS):
             await random_step(both, draw, task.prompt.question.split())
+
+
+async def test_late_content_comes_with_time_and_what_held_its_place_goes(driver):
+    page = """<script src=/page.js defer></script><h1>Home</h1>
+    <p data-late=1500>Loading</p><div data-late=1500 hidden><p>Fact</p><a href=/next>Next</a>
+    <input name=q aria-label=box></div><p>After</p>"""
+    both = Both(driver)
+    pages = {"/": page, "/next": "<h1>Next</h1>", "/page.js": asset("/page.js")}
+    await both.begin(PathSite(pages), url("/"))
+    assert [e.text for e in both.pages[0].elements] == ["Home", "Loading", "After"]
+    await both.do("wait", None, 2000)
+    assert [e.text for e in both.pages[0].elements] == ["Home", "Fact", "Next", "box", "After"]
+    await both.click("Next")
+    assert (await both.do("go_back")).navigated  # read again, it is late again
+    assert [e.text for e in both.pages[0].elements] == ["Home", "Loading", "After"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_both_drivers_see_the_same_under_all_hazards_in_every_language(driver, language):
+    web = WebConfig(kinds=KINDS, languages=(language,), hazards=1.0, login_popup_rate=0.0)
+    task_set, both = EmbeddedTaskSet(web, 20), Both(driver)
+    failed, late = 0, 0
+    for index in range(5):
+        task = task_set.task(Split.TEST, index)
+        site = task_set.site(task)
+        for page in (results_url(task.prompt.question), task.truth.evidence[-1].url):
+            await both.begin(site, page)
+            if LOADING_LABELS.isdisjoint(e.text for e in both.pages[0].elements):
+                continue
+            late += 1
+            failed += (await both.do("wait", None, 2000)).num_images_failed
+            assert LOADING_LABELS.isdisjoint(e.text for e in both.pages[0].elements)
+        link = next(i for i, e in enumerate(both.pages[0].elements) if e.href.startswith(WIKI))
+        failed += (await both.do("click", link)).num_images_failed
+    assert failed and late
+
+
+async def test_a_form_that_alone_leads_to_a_page_does_so_in_both_drivers(driver):
+    web = WebConfig(kinds=("cross_site",), languages=("zh",), login_popup_rate=0.0)
+    task_set, both = EmbeddedTaskSet(web, 20), Both(driver)
+    task = task_set.task(Split.TEST, 0)
+    item = next(item for item in task.truth.evidence if item.way)
+    for name, arrived in ((item.subject, item.url), ("12", f"{item.way[-1]}/find?holder=12")):
+        await both.begin(task_set.site(task), item.way[-1])
+        fields = [i for i, e in enumerate(both.pages[0].elements) if e.is_typable]
+        await both.do("type_text", fields[-1], name)
+        assert (await both.do("press_enter")).navigated
+        assert both.pages[0].url == arrived
 
 
 async def test_a_link_into_the_page_itself_is_no_navigation_but_a_place_to_go_back_to(driver):
