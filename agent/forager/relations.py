@@ -34,7 +34,7 @@ NUM_WORD_IDS = 2048  # hashed; 0 is no word
 MAX_STATEMENT_WORDS = 12
 MAX_STATEMENTS = 6  # of one element
 _PROJECTION_SEED = 7
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 @functools.lru_cache(maxsize=1)
