@@ -186,8 +186,8 @@ class ObjectiveConfig:
 class LearnerConfig:
     """How the objective is optimised."""
 
-    group_size: int = 4  # attempts at one task that are compared with each other
-    groups_per_update: int = 2  # groups in one learner batch; few, so that new states are seen soon
+    group_size: int = 2  # attempts at one task that are compared; few, so that tasks differ
+    groups_per_update: int = 4  # groups in one learner batch; few, so that new states are seen soon
 
     learning_rate: float = 2e-3  # Adam, at progress 0
     final_learning_rate: float = 2e-4  # at progress 1, linear in between
