@@ -26,6 +26,7 @@ from typing import Any
 
 from actors.config import EvaluateJob, TrainJob
 from actors.run_folder import RunFolder, find_checkpoint, make_run_folder
+from envs.config import Templates
 from envs.web.mix import LANGUAGES
 from learner.checkpoint import load_checkpoint
 
@@ -278,6 +279,8 @@ def _web(arguments: list[str]) -> int:
     parser.add_argument("--world-seed", type=int, default=1)
     parser.add_argument("--split", choices=("train", "validation", "test"), default="train")
     parser.add_argument("--language", choices=LANGUAGES, default="en")
+    templates = tuple(each.value for each in Templates)
+    parser.add_argument("--templates", choices=templates, default=Templates.TRAIN.value)
     parser.add_argument(
         "--hazards", action="store_true", help="banners, adverts, late content, ..."
     )
@@ -290,6 +293,7 @@ def _web(arguments: list[str]) -> int:
         Split(chosen.split),
         chosen.port,
         language=chosen.language,
+        templates=Templates(chosen.templates),
         with_hazards=chosen.hazards,
     )
     return 0

@@ -28,6 +28,13 @@ class DriverKind(enum.Enum):
     TWIN = "twin"  # plain HTML, no browser
 
 
+class Templates(enum.Enum):
+    """Which wordings and layouts the articles of the embedded web use."""
+
+    TRAIN = "train"
+    HELD_OUT = "held_out"  # never seen where training used the others
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrowserConfig:
     """Settings of one Chromium."""
@@ -67,6 +74,7 @@ class WebConfig:
     # Names of `envs.web.mix.KINDS`, each "name" or "name:weight"; () leaves `two_hop_share` to say.
     kinds: tuple[str, ...] = ()
     languages: tuple[str, ...] = ("en",)  # of `envs.web.mix.LANGUAGES`, written likewise
+    templates: Templates = Templates.TRAIN  # how articles are worded and laid out
     cookie_banner_rate: float = 0.25  # share of episodes whose sites show a cookie banner
     login_popup_rate: float = 0.15  # share of episodes in which a login pop-up opens once
     slow_resource_rate: float = 0.15  # share of episodes in which images or styles come late

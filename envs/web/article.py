@@ -152,7 +152,7 @@ class _Composer:
         for fact in self._entity.facts:
             if fact.year:
                 continue
-            wording = self._world.words.wordings[fact.relation]
+            wording = self._world.page_wording(fact.relation)
             place = draw.fraction() if wording.sentences else 0.0
             if place < _INFOBOX_ONLY or place >= _INFOBOX_ONLY + _PROSE_ONLY:
                 header = self._pick_wording(wording.headers)

@@ -61,7 +61,7 @@ def compose_permit(world: World, holder: Entity) -> Article:
         Block(
             runs=(_value_run(world, fact),),
             facts=(fact,),
-            header=draw.pick(words.wordings[fact.relation].headers),
+            header=draw.pick(world.page_wording(fact.relation).headers),
         )
         for fact in permit_facts(world, holder)
     ]

@@ -12,7 +12,7 @@ import re
 
 from aiohttp import web
 
-from envs.config import WebConfig
+from envs.config import Templates, WebConfig
 from envs.site import PageRequest, PageResponse, Site
 from envs.types import Split
 from envs.web.hazards import NO_HAZARDS, draw_hazards
@@ -30,6 +30,7 @@ def serve_for_person(
     port: int,
     *,
     language: str = "en",
+    templates: Templates = Templates.TRAIN,
     with_hazards: bool = False,
 ) -> None:
     """Serve a world on 127.0.0.1 until interrupted; `with_hazards` gives it all there are."""
@@ -39,7 +40,7 @@ def serve_for_person(
             cookie_banner_rate=1.0, login_popup_rate=1.0, slow_resource_rate=1.0, hazards=1.0
         )
         hazards = draw_hazards(every, world_seed, CONTENT_HOSTS, language)
-    world = build_world(world_seed, split, language)
+    world = build_world(world_seed, split, language, templates)
     serve_site(EmbeddedSite(world, hazards, has_permits=True), port)
 
 

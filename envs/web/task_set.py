@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from envs.config import EnvConfig, WebConfig
+from envs.config import EnvConfig, Templates, WebConfig
 from envs.site import Site
 from envs.types import Split, Task, TaskPrompt
 from envs.web.draw import Draw, stable_hash
@@ -59,9 +59,11 @@ class EmbeddedTaskSet:
         task_seed = stable_hash("task", split.value, index) % (1 << 31)
         draw = Draw("question", task_seed)
         world_seed = draw.pick(self._world_seeds[split])
-        world = build_world(world_seed, split, language)
+        world = build_world(world_seed, split, language, self._config.templates)
         question = draw_question(world, kind, draw)
         mark = "" if language == _DEFAULT_LANGUAGE else f"{language}-"
+        if self._config.templates is not Templates.TRAIN:
+            mark += f"{self._config.templates.value}-"
         return Task(
             task_id=f"embedded-{split.value}-{world_seed}-{mark}{kind}-{index}",
             kind=kind,
@@ -80,7 +82,7 @@ class EmbeddedTaskSet:
 
     def site(self, task: Task) -> Site:
         """The site on which `task` is worked on."""
-        world = build_world(task.world_seed, task.split, task.language)
+        world = build_world(task.world_seed, task.split, task.language, self._config.templates)
         hazards = draw_hazards(self._config, task.task_seed, CONTENT_HOSTS, task.language)
         return EmbeddedSite(world, hazards, has_permits="cross_site" in self._kinds)
 

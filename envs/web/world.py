@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from envs.config import Templates
 from envs.types import Split
 from envs.web.draw import Draw
 from envs.web.names import NameMaker
 from envs.web.relations import RELATION, RELATIONS, Kind, Relation, ValueType
 from envs.web.texts.languages import LANGUAGES
-from envs.web.texts.shapes import Language, Topic
+from envs.web.texts.shapes import Language, PageWording, Topic, Wording
 
 NUM_ENTITIES: dict[Kind, int] = {
     Kind.PERSON: 1080,
@@ -61,6 +62,7 @@ class World:
     seed: int
     split: Split
     language: str  # BCP 47
+    templates: Templates
     entities: tuple[Entity, ...]
     by_kind: Mapping[Kind, tuple[Entity, ...]]
     by_slug: Mapping[str, Entity]
@@ -70,6 +72,11 @@ class World:
     def words(self) -> Language:
         """The language that the world is written in."""
         return LANGUAGES[self.language]
+
+    def page_wording(self, relation: str) -> Wording | PageWording:
+        """How articles word a relation."""
+        is_held_out = self.templates is Templates.HELD_OUT
+        return self.words.held_out[relation] if is_held_out else self.words.wordings[relation]
 
     def fact(self, key: int, relation: str, year: int = 0) -> Fact:
         """The fact of an entity; `KeyError` when it has none."""
@@ -85,8 +92,13 @@ class World:
 
 
 @lru_cache(maxsize=_MAX_WORLDS_KEPT)
-def build_world(seed: int, split: Split, language: str = "en") -> World:
-    """The world of a seed; the same everywhere. Names come from the words of `split` alone."""
+def build_world(
+    seed: int, split: Split, language: str = "en", templates: Templates = Templates.TRAIN
+) -> World:
+    """The world of a seed; the same everywhere. Names come from the words of `split` alone.
+
+    `templates` changes what articles look like, and no fact.
+    """
     draw = Draw("world", seed, split.value, language)
     words = NameMaker(draw, split, language)
     spoken = LANGUAGES[language]
@@ -111,6 +123,7 @@ def build_world(seed: int, split: Split, language: str = "en") -> World:
         seed=seed,
         split=split,
         language=language,
+        templates=templates,
         entities=tuple(entities),
         by_kind={kind: tuple(entities[k] for k in keys[kind]) for kind in Kind},
         by_slug={entity.slug: entity for entity in entities},

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from envs.config import Templates
 from envs.site import PageResponse
 from envs.web.article import Article, Section, compose_article, picture_path, url_of
 from envs.web.relations import Kind
 from envs.web.search_index import IndexedPage
 from envs.web.sites.shell import Frame, Visit, image, info_table, late, link_list, markup, page
+from envs.web.texts.shapes import PageTexts
 from envs.web.world import Entity, World
 
 
@@ -30,24 +32,35 @@ def indexed_articles(world: World, kinds: Sequence[Kind]) -> Iterator[IndexedPag
 
 
 def _article_markup(visit: Visit, article: Article, categories: str) -> str:
-    """Everything between header and footer."""
+    """Everything between header and footer; the held-out template turns the order around."""
     entity, texts = article.entity, visit.texts
     picture = image(picture_path(entity), texts.picture_of.format(entity.name), 240, 180)
-    parts = [
-        f'<aside class="infobox">{picture}{info_table(article.infobox, "facts")}</aside>',
-        *(_section(section) for section in article.sections),
-    ]
-    if article.versions:
-        head = "".join(f"<th>{escape(c)}</th>" for c in texts.version_columns.split("|"))
-        caption = f"<caption>{escape(article.versions_caption)}</caption>"
-        table = info_table(article.versions, "versions")
-        parts.append(
-            f"<h2>{escape(texts.versions)}</h2><p>{escape(texts.versions_intro)}</p>"
-            + table.replace("<tbody>", f"{caption}<thead><tr>{head}</tr></thead><tbody>", 1)
+    facts = info_table(article.infobox, "facts")
+    see_also = f"<h2>{escape(texts.see_also)}</h2>{link_list(article.see_also, 'columns')}"
+    sections = "".join(_section(section) for section in article.sections)
+    if visit.world.templates is Templates.HELD_OUT:
+        overview, glance = escape(texts.overview), escape(texts.at_a_glance)
+        body = (
+            f"{categories}{see_also}<h2>{overview}</h2>{sections}{_versions(article, texts)}"
+            f"<h2>{glance}</h2>{facts}{picture}"
         )
-    parts.append(f"<h2>{escape(texts.see_also)}</h2>{link_list(article.see_also, 'columns')}")
-    content = late(visit, "".join(parts) + categories)
-    return f'<div class="entity"><h1>{escape(entity.name)}</h1>{content}</div>'
+    else:
+        infobox = f'<aside class="infobox">{picture}{facts}</aside>'
+        body = f"{infobox}{sections}{_versions(article, texts)}{see_also}{categories}"
+    return f'<div class="entity"><h1>{escape(entity.name)}</h1>{late(visit, body)}</div>'
+
+
+def _versions(article: Article, texts: PageTexts) -> str:
+    """The table of yearly versions under its heading, if there are any."""
+    if not article.versions:
+        return ""
+    head = "".join(f"<th>{escape(c)}</th>" for c in texts.version_columns.split("|"))
+    caption = f"<caption>{escape(article.versions_caption)}</caption>"
+    table = info_table(article.versions, "versions")
+    return (
+        f"<h2>{escape(texts.versions)}</h2><p>{escape(texts.versions_intro)}</p>"
+        + table.replace("<tbody>", f"{caption}<thead><tr>{head}</tr></thead><tbody>", 1)
+    )
 
 
 def _section(section: Section) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import lru_cache
 from html import escape
 
+from envs.config import Templates
 from envs.site import PageResponse
 from envs.types import Split
 from envs.web.article import POLICY_HOME, Link, picture_path
@@ -50,9 +51,11 @@ def frame(visit: Visit) -> Frame:
 
 
 @lru_cache(maxsize=_MAX_INDEXES_KEPT)
-def index_of(seed: int, split: Split, language: str) -> SearchIndex:
+def index_of(
+    seed: int, split: Split, language: str, templates: Templates = Templates.TRAIN
+) -> SearchIndex:
     """The index over all pages of a world's other sites."""
-    world = build_world(seed, split, language)
+    world = build_world(seed, split, language, templates)
     return SearchIndex([*wiki.indexed_pages(world), *policy.indexed_pages(world)])
 
 
@@ -70,7 +73,7 @@ def respond(visit: Visit) -> PageResponse:
 
 def _results(visit: Visit, query: str) -> str:
     world = visit.world
-    hits = index_of(world.seed, world.split, world.language).search(query)
+    hits = index_of(world.seed, world.split, world.language, world.templates).search(query)
     number = page_number(visit.request)
     shown = hits[PER_PAGE * (number - 1) : PER_PAGE * number]
     return results_markup(

@@ -40,6 +40,14 @@ class Wording:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PageWording:
+    """Other texts of one relation on pages; the questions stay."""
+
+    headers: tuple[str, ...]
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Comparing:
     """Questions that compare two entities `{a}` and `{b}` by the values of one relation."""
 
@@ -140,6 +148,8 @@ class PageTexts:
     versions_intro: str
     versions_caption: str  # `{q}` is the limited quantity
     see_also: str
+    overview: str  # headings of the held-out page template
+    at_a_glance: str
     status_current: str
     status_old: str
     # Policy site
@@ -182,6 +192,7 @@ class Language:
 
     page: PageTexts
     wordings: Mapping[str, Wording]  # by relation
+    held_out: Mapping[str, PageWording]  # by relation, for pages that nobody trained on
     comparing: Mapping[str, Comparing]  # by relation
     below: tuple[str, ...]  # in which year a limit first fell below `{n}`; `{x}`, `{q}` as above
     describing: Mapping[Kind, Describing]

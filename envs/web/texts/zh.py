@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from envs.web.texts.shapes import Language
 from envs.web.texts.zh_filler import FILLERS
+from envs.web.texts.zh_held_out import HELD_OUT
 from envs.web.texts.zh_kinds import BELOW, COMPARING, DESCRIBING, PERMIT_WORDINGS
 from envs.web.texts.zh_page import PAGE
 from envs.web.texts.zh_terms import (
@@ -19,6 +20,7 @@ from envs.web.texts.zh_wording import WORDINGS
 CHINESE = Language(
     page=PAGE,
     wordings=WORDINGS | PERMIT_WORDINGS,
+    held_out=HELD_OUT,
     comparing=COMPARING,
     below=BELOW,
     describing=DESCRIBING,

@@ -78,7 +78,7 @@ DESCRIBING: dict[Kind, Describing] = {
     Kind.CITY: _describing(
         "城市",
         "",
-        region=("位于{v}", "地处{v}之内"),
+        region=("位于{v}", "坐落在{v}之内"),
         river=("建在{v}的岸边", "临着{v}"),
         mayor=("以{v}为市长", "市长是{v}"),
     ),

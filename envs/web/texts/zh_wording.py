@@ -62,7 +62,7 @@ WORDINGS: dict[str, Wording] = {
             "董事会每季度在{v}的老楼里开会。",
         ),
         questions=("{x}的总部在哪座城市？", "{x}的总部设在哪里？"),
-        phrases=("{x}的总部所在的城市", "{x}设有总部的城市"),
+        phrases=("{x}的总部所在的城市", "{x}把总部设于其中的城市"),
     ),
     "founder": Wording(
         headers=("创始人", "创办者", "创立者"),

@@ -3,12 +3,13 @@
 
 import itertools
 import re
+from collections.abc import Iterator
 
 import pytest
 
 from envs.answers import is_accepted
 from envs.config import WebConfig
-from envs.han import FUNCTION_WORDS
+from envs.han import FUNCTION_WORDS, han_chunks
 from envs.spans import draw_spans
 from envs.types import Note, Split
 from envs.web.guide import states
@@ -53,6 +54,29 @@ def test_chinese_names_hold_no_function_word_and_splits_share_none() -> None:
         assert not [n for n in names[split] if any(w in n for w in FUNCTION_WORDS)]
     for one, other in itertools.combinations(names.values(), 2):
         assert not one & other
+
+
+def _zh_templates() -> Iterator[tuple[str, str]]:
+    """Every Chinese template, and the placeholder in it that a name stands for."""
+    chinese = SPOKEN["zh"]
+    for relation, wording in chinese.wordings.items():
+        if RELATION[relation].value_type in (ValueType.ENTITY, ValueType.NAME):
+            told = wording.sentences + chinese.held_out[relation].sentences
+            yield from ((text, "{v}") for text in told)
+        yield from ((text, "{x}") for text in wording.questions + wording.phrases)
+    for comparing in chinese.comparing.values():
+        yield from ((t, slot) for t in comparing.more + comparing.less for slot in ("{a}", "{b}"))
+    yield from ((text, "{x}") for text in chinese.below)
+    for describing in chinese.describing.values():
+        for clause in sum(describing.clauses.values(), ()):
+            if "{v}" in clause:
+                yield describing.with_two.replace("{a}", clause).replace("{b}", clause), "{v}"
+
+
+def test_what_is_filled_into_a_chinese_template_can_be_told_from_what_is_around_it() -> None:
+    for template, slot in _zh_templates():
+        filled = re.sub(r"\{\w+\}", "甲", template.replace(slot, "丙丁戊"))
+        assert "丙丁戊" in han_chunks(filled), template
 
 
 def test_no_word_of_another_language_is_left_on_chinese_pages() -> None:
