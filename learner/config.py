@@ -45,6 +45,13 @@ class StepTeacher(enum.Enum):
     NONE = "none"
 
 
+class SiblingGuides(enum.Enum):
+    """Which attempts of a group guide its members, with step_teacher=siblings."""
+
+    ANSWERS = "answers"  # those with a right answer
+    RELEVANCE = "relevance"  # without one: that which read most of the question's words
+
+
 class StepLoss(enum.Enum):
     """How the policy is held against a teacher's utilities."""
 
@@ -201,6 +208,7 @@ class LearnerConfig:
 
     reference_rate: float = 0.1  # EMA rate of the reference, once per learner batch
     step_teacher: StepTeacher = StepTeacher.GRAPH
+    sibling_guides: SiblingGuides = SiblingGuides.RELEVANCE
     freeze: Freeze = Freeze.NONE
     critic_learning_rate: float = 1e-3  # Adam; of the critic, with objective.baseline=critic
     critic_width: int = 64  # of its hidden layers

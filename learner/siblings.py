@@ -2,7 +2,7 @@
 """Utilities from a group's own successes: self-distillation without a teacher that knows the truth.
 
 Reads what trajectories and scores hold and nothing else: texts, choices, and which final answers
-were right. A group without a right answer gives no utilities. No torch.
+were right. No torch.
 
 Each right attempt becomes a `Guide`: its path without detours, cut into stages by the extractions
 that it needed later. Any state of any member, also of failed ones, is then told
@@ -13,6 +13,12 @@ that it needed later. Any state of any member, also of failed ones, is then told
     0.5         the right answer before what the guide needed is held: lucky, not wrong
     -0.2        what a failed member did in a state that a guide passed, if the guide did not
     -0.6        a wrong answer
+
+In a group without a right answer, `sibling_guides=relevance` makes a guide of the attempt that got
+to read most of the question's words (`learner.relevance`), up to where it had. Its actions are
+worth half. The answer is not known, but where the guide's notes are held, answers that nobody tried and
+the question does not say are worth a try (0.25): a policy that only reads never finds out. With
+`sibling_guides=answers` such a group gives no utilities.
 
 The teacher is the group's best attempt in hindsight, as the successful sibling is in SDPO (arXiv
 2601.20802); what it says is a utility and not another network's distribution.
@@ -31,6 +37,8 @@ from agent.situation import Situation, unpack_situation
 from agent.types import StepRecord
 from envs.actions import ACTION_SPECS, FlatActions, enumerate_actions
 from envs.answers import normalise
+from learner.config import SiblingGuides
+from learner.relevance import relevance
 from learner.types import Group, Member
 
 _SAME_STATE = 1.0
@@ -38,6 +46,9 @@ _FIRST_OF_STAGE, _LAST_OF_STAGE = 0.5, 0.9
 _CONTAINS_ANSWER = 0.7
 _RIGHT_ANSWER, _EARLY_ANSWER, _WRONG_ANSWER = 1.0, 0.5, -0.6
 _FAILED = -0.2
+_RELEVANT = 0.5  # share of a worth that is left where the guide is only the most relevant attempt
+_UNTRIED_ANSWER = 0.25
+_MIN_RELEVANCE = 0.1  # over the start's and over the group's mean, for an attempt to be a guide
 _MIN_ANSWER_CHARS = 3  # a shorter text is contained in too much by chance
 
 # Types whose key says what they do wherever they are legal; others mean something in one state.
@@ -58,12 +69,21 @@ class _Step:
         return action_key(self.situation, self.actions, row)
 
 
-def with_sibling_utilities(group: Group) -> Group:
+def with_sibling_utilities(
+    group: Group, guided_by: SiblingGuides = SiblingGuides.RELEVANCE
+) -> Group:
     """`group` with the utilities of every step replaced; `ValueError` without situations."""
     attempts = [_steps_of(member) for member in group.members]
     is_right = [member.score.is_right and bool(member.trajectory.steps) for member in group.members]
-    guides = [Guide(steps) for steps, right in zip(attempts, is_right, strict=True) if right]
+    guides = [
+        Guide(steps, answer=_answer(steps))
+        for steps, right in zip(attempts, is_right, strict=True)
+        if right
+    ]
     failed = [steps for steps, right in zip(attempts, is_right, strict=True) if not right]
+    if not guides and guided_by is SiblingGuides.RELEVANCE:
+        guides = _most_relevant(attempts)
+        failed = []  # all have failed: nobody's mistakes stand out
     mistakes = [_mistakes(guide, failed) for guide in guides]
     members = []
     for member, steps in zip(group.members, attempts, strict=True):
@@ -76,12 +96,36 @@ def with_sibling_utilities(group: Group) -> Group:
     return dataclasses.replace(group, members=tuple(members))
 
 
-class Guide:
-    """What a right attempt tells others to do."""
+def _most_relevant(attempts: Sequence[Sequence[_Step]]) -> list[Guide]:
+    """The way to the most relevant situation of a group, if one stands out."""
+    values = relevance([[step.situation for step in steps] for steps in attempts])
+    peaks = [float(v.max()) if len(v) else 0.0 for v in values]
+    best = int(np.argmax(peaks))
+    steps, place = attempts[best], int(np.argmax(values[best])) if len(values[best]) else 0
+    start = float(values[best][0]) if len(values[best]) else 0.0
+    least = max(start, float(np.mean(peaks))) + _MIN_RELEVANCE
+    if not place or peaks[best] < least:
+        return []
+    return [Guide(steps[:place], answer=None, tried=_tried_answers(attempts))]
 
-    def __init__(self, steps: Sequence[_Step]) -> None:
-        self.answer = normalise(_answer(steps))
-        self._needed = _needed_notes(steps)
+
+def _tried_answers(attempts: Sequence[Sequence[_Step]]) -> frozenset[str]:
+    keys = [steps[-1].key(steps[-1].chosen) for steps in attempts if steps]
+    return frozenset(key[1] for key in keys if key[0] == "answer")
+
+
+class Guide:
+    """What an attempt tells others to do; `answer` is its right one, or None without one.
+
+    `tried` are the group's wrong answers, normalised; read where there is no right one.
+    """
+
+    def __init__(
+        self, steps: Sequence[_Step], *, answer: str | None, tried: frozenset[str] = frozenset()
+    ) -> None:
+        self.answer = None if answer is None else normalise(answer)
+        self.tried = tried
+        self._needed = _needed_notes(steps) if answer is not None else _extracted(steps)
         path = self._without_detours(steps)
         self.by_state = {self.state_key(step.situation): step.key(step.chosen) for step in path}
         self.by_stage: list[dict[ActionKey, float]] = []
@@ -113,6 +157,11 @@ class Guide:
         held = set(situation.notes)
         reached = [place for place, text in enumerate(self._order) if text in held]
         return reached[-1] + 1 if reached else 0
+
+    @property
+    def needs_notes(self) -> bool:
+        """Whether anything was extracted on its path."""
+        return bool(self._needed)
 
     def is_last_stage(self, situation: Situation) -> bool:
         """Whether nothing but the answer is missing."""
@@ -168,6 +217,12 @@ def _answer(steps: Sequence[_Step]) -> str:
     if kind != "answer":
         raise ValueError(f"expected an attempt with a right answer to end with it, got {kind}")
     return last.situation.spans[int(last.actions.argument[last.chosen])]
+
+
+def _extracted(steps: Sequence[_Step]) -> frozenset[str]:
+    """Texts that were extracted on the way."""
+    keys = [step.key(step.chosen) for step in steps]
+    return frozenset(key[1] for key in keys if key[0] == "extract_text")
 
 
 def _needed_notes(steps: Sequence[_Step]) -> frozenset[str]:
@@ -226,20 +281,29 @@ def _worth(
     """What one guide says about one action."""
     name = key[0]
     if name == "answer":
-        if key[1] != guide.answer:
-            return _WRONG_ANSWER
-        return _RIGHT_ANSWER if guide.is_last_stage(situation) else _EARLY_ANSWER
+        return _worth_of_answer(situation, key[1], guide)
+    share = _RELEVANT if guide.answer is None else 1.0
     state = guide.state_key(situation)
     if guide.by_state.get(state) == key:
-        return _SAME_STATE
+        return share * _SAME_STATE
     if _is_done(situation, key):
         return 0.0
     of_stage = guide.by_stage[guide.stage(situation)].get(key, 0.0)
     if of_stage:
-        return of_stage
+        return share * of_stage
     if name == "extract_text" and _holds_answer(situation, key[1], guide):
         return _CONTAINS_ANSWER
     return _FAILED if (state, key) in wrong else 0.0
+
+
+def _worth_of_answer(situation: Situation, answer: str, guide: Guide) -> float:
+    if guide.answer is None:
+        is_worth_a_try = guide.needs_notes and guide.is_last_stage(situation)
+        is_new = answer not in guide.tried and not _contains(situation.question, answer)
+        return _UNTRIED_ANSWER if is_worth_a_try and is_new else 0.0
+    if answer != guide.answer:
+        return _WRONG_ANSWER
+    return _RIGHT_ANSWER if guide.is_last_stage(situation) else _EARLY_ANSWER
 
 
 def _is_done(situation: Situation, key: ActionKey) -> bool:
@@ -253,6 +317,8 @@ def _is_done(situation: Situation, key: ActionKey) -> bool:
 
 
 def _holds_answer(situation: Situation, text: str, guide: Guide) -> bool:
+    if guide.answer is None:
+        return False
     is_telling = len(guide.answer) >= _MIN_ANSWER_CHARS
     is_new = not _contains(situation.question, guide.answer)
     return is_telling and is_new and _contains(text, guide.answer)

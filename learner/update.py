@@ -111,7 +111,8 @@ class Learner:
         if validation_score is not None:
             self._schedule.observe(validation_score)
         if self._config.step_teacher is StepTeacher.SIBLINGS:
-            groups = [with_sibling_utilities(group) for group in groups]
+            guides = self._config.sibling_guides
+            groups = [with_sibling_utilities(group, guides) for group in groups]
         if self._config.objective.gates_step:
             self._gate.observe(groups, means)
         weights = self._weights(progress)
