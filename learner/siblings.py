@@ -16,9 +16,9 @@ that it needed later. Any state of any member, also of failed ones, is then told
 
 In a group without a right answer, `sibling_guides=relevance` makes a guide of the attempt that got
 to read most of the question's words (`learner.relevance`), up to where it had. Its actions are
-worth half. The answer is not known, but where the guide's notes are held, answers that nobody tried and
-the question does not say are worth a try (0.25): a policy that only reads never finds out. With
-`sibling_guides=answers` such a group gives no utilities.
+worth half. The answer is not known, but where the guide's notes are held, answers that nobody
+tried and the question does not say are worth a try (0.25): a policy that only reads never finds
+out. With `sibling_guides=answers` such a group gives no utilities.
 
 The teacher is the group's best attempt in hindsight, as the successful sibling is in SDPO (arXiv
 2601.20802); what it says is a utility and not another network's distribution.
