@@ -30,6 +30,16 @@ _WORD_STD = 0.1
 class ForagerNet(nn.Module):
     """`PolicyBatch` -> `PolicyOutput`. Uniform over types and over arguments at initialisation."""
 
+    # Below the heads: what `algo.freeze=encoder` keeps as it is.
+    encoder_modules = (
+        "relation",
+        "element_encoder",
+        "span_encoder",
+        "page_stream",
+        "intent_stream",
+        "gate",
+    )
+
     def __init__(self, *, num_state: int, num_element: int, num_span: int, width: int) -> None:
         super().__init__()
         self.num_state, self.num_element, self.num_span = num_state, num_element, num_span
