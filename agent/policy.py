@@ -72,7 +72,10 @@ class PolicyOutput:
 
 
 class Policy(Protocol):
-    """A network that evaluates batches; `torch.nn.Module` in practice."""
+    """A network that evaluates batches; `torch.nn.Module` in practice.
+
+    One whose encoder can be frozen names it in `encoder_modules`, children of the module.
+    """
 
     def __call__(self, batch: PolicyBatch) -> PolicyOutput:
         """Evaluate `batch` with gradients."""
