@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from torch import nn
 
+from agent.config import PolicyConfig
 from agent.policy import PolicyBatch, PolicyOutput
+from agent.policy_agent import build_policy
 from learner.config import Freeze, LearnerConfig
 from learner.trainable import trainable_parameters
 from learner.update import Learner
@@ -38,6 +40,14 @@ def test_only_the_heads_move() -> None:
     learner.update([random_group(np.random.default_rng(0), "g")], progress=0.0)
     for name, value in learner.weights().items():
         assert np.array_equal(value, before[name]) == name.startswith("encoder.")
+
+
+def test_the_forager_names_its_encoder_and_keeps_its_heads() -> None:
+    network = build_policy(PolicyConfig(), seed=0)
+    kept = {id(p) for p in trainable_parameters(network, Freeze.ENCODER)}
+    trained = {name for name, p in network.named_parameters() if id(p) in kept}
+    assert {name.split(".")[0] for name in trained} >= {"type_head", "element_pointer"}
+    assert not any(name.startswith(network.encoder_modules) for name in trained)
 
 
 def test_without_freezing_everything_is_trained() -> None:
