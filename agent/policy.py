@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from agent.config import PolicyConfig
+from agent.pictures import PICTURE_SIZE_PX, picture_pixels
 from agent.types import ModelInputs
 from envs.actions import ActionMask, enumerate_actions
 from envs.types import Observation
@@ -23,13 +24,15 @@ from envs.types import Observation
 # Log-probability of what is masked: finite, so that 0 * fill stays 0 in entropies, where -inf
 # would make their gradients NaN.
 MASKED_LOG_PROB = -1e9
-_TEXT = (
+_PADDED = (
     ("statement", np.float32),
     ("statement_word", np.int64),
     ("element_statement", np.int64),
     ("span_statement", np.int64),
     ("question_word", np.int64),
     ("question_weight", np.float32),
+    ("element_change", np.bool_),
+    ("query", np.float32),
 )
 
 
@@ -48,6 +51,14 @@ class PolicyBatch:
     span_statement: Tensor  # int64 [B, S, of each]; likewise
     question_word: Tensor  # int64 [B, Q, 1]; 0 is no word
     question_weight: Tensor  # float32 [B, Q, weights]
+    # What single streams read; of width 0 where the stream is off.
+    change: Tensor  # float32 [B, change columns]
+    element_change: Tensor  # bool [B, E, kinds of change]
+    query: Tensor  # float32 [B, queries, query features]
+    query_mask: Tensor  # bool [B, queries]
+    picture: Tensor  # float32 [B, picture features]; 0 without one
+    picture_mask: Tensor  # bool [B]; whether there is a picture
+    pixels: Tensor  # uint8 [P, 3, height, width] of the P states with a JPEG, in their order
     type_mask: Tensor  # bool [B, K]
     element_mask: Tensor  # bool [B, K, E]
     span_mask: Tensor  # bool [B, K, S]
@@ -91,6 +102,14 @@ class PolicyFamily(Protocol):
         """A freshly initialised network that satisfies `Policy`."""
 
 
+@runtime_checkable
+class ConfiguredFamily(Protocol):
+    """A family whose inputs, too, depend on the settings."""
+
+    def configured(self, config: PolicyConfig) -> PolicyFamily:
+        """The family with these settings; what the one built without arguments becomes."""
+
+
 def collate(
     inputs: Sequence[ModelInputs], masks: Sequence[ActionMask], *, device: str = "cpu"
 ) -> PolicyBatch:
@@ -101,7 +120,8 @@ def collate(
     num_elements = element_mask.shape[2]
     option = _pad([i.option for i in inputs], at_least=num_elements) if has_options else None
     columns = {
-        **{name: _pad([getattr(i, name) for i in inputs]).astype(kind) for name, kind in _TEXT},
+        **{name: _pad([getattr(i, name) for i in inputs]).astype(kind) for name, kind in _PADDED},
+        **_pictures(inputs),
         "state": np.stack([i.state for i in inputs]).astype(np.float32),
         "element": _pad([i.element for i in inputs]).astype(np.float32),
         "span": _pad([i.span for i in inputs]).astype(np.float32),
@@ -109,6 +129,8 @@ def collate(
             np.zeros((len(inputs), 0, *inputs[0].option.shape[1:])) if option is None else option
         ).astype(np.float32),
         "tab": np.stack([i.tab for i in inputs]).astype(np.float32),
+        "change": np.stack([i.change for i in inputs]).astype(np.float32),
+        "query_mask": _pad([np.ones(len(i.query), dtype=bool) for i in inputs]),
         "type_mask": np.stack([m.type for m in masks]),
         "element_mask": element_mask,
         "span_mask": _pad([m.span for m in masks], axis=1),
@@ -120,6 +142,18 @@ def collate(
         "flat_mask": _pad([np.ones(len(f), dtype=bool) for f in flats]),
     }
     return PolicyBatch(**{k: torch.from_numpy(v).to(device) for k, v in columns.items()})
+
+
+def _pictures(inputs: Sequence[ModelInputs]) -> dict[str, np.ndarray]:
+    """The features of each state's picture, or the pixels of those that came as a JPEG."""
+    jpegs = [i.picture_jpeg.tobytes() for i in inputs if len(i.picture_jpeg)]
+    side = (3, PICTURE_SIZE_PX, PICTURE_SIZE_PX)
+    pixels = [picture_pixels(jpeg) for jpeg in jpegs]
+    return {
+        "picture": _pad([i.picture for i in inputs])[:, 0].astype(np.float32),
+        "picture_mask": np.array([bool(len(i.picture) or len(i.picture_jpeg)) for i in inputs]),
+        "pixels": np.stack(pixels) if pixels else np.zeros((0, *side), dtype=np.uint8),
+    }
 
 
 def _pad(arrays: Sequence[np.ndarray], *, axis: int = 0, at_least: int = 1) -> np.ndarray:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from agent.config import PolicyConfig
-from agent.policy import PolicyFamily, collate, sample_row
+from agent.policy import ConfiguredFamily, PolicyFamily, collate, sample_row
 from agent.registry import POLICIES
 from agent.types import Decision
 from envs.actions import enumerate_actions
@@ -21,7 +21,7 @@ from envs.types import Observation
 def policy_family(config: PolicyConfig) -> PolicyFamily:
     """Features and network of the policy that the config names."""
     family: PolicyFamily = resolve(config.name, POLICIES, what="policy.name")()
-    return family
+    return family.configured(config) if isinstance(family, ConfiguredFamily) else family
 
 
 def build_policy(config: PolicyConfig, *, seed: int) -> nn.Module:

@@ -26,6 +26,18 @@ def _no_words() -> np.ndarray:
     return np.zeros((0, 0), dtype=np.int16)
 
 
+def _no_row() -> np.ndarray:
+    return np.zeros(0, dtype=np.float16)
+
+
+def _no_marks() -> np.ndarray:
+    return np.zeros((0, 0), dtype=np.uint8)
+
+
+def _no_bytes() -> np.ndarray:
+    return np.zeros(0, dtype=np.uint8)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelInputs:
     """One observation as the network sees it; made by the agent's features.
@@ -54,6 +66,17 @@ class ModelInputs:
     question_word: np.ndarray = field(default_factory=_no_words)
     # float16 [words, weights of each]
     question_weight: np.ndarray = field(default_factory=_no_numbers)
+    # What single streams of the network read; all are empty where the stream is off.
+    # float16 [change columns]: what the last action did
+    change: np.ndarray = field(default_factory=_no_row)
+    # uint8 [E, 2]: 1 where the element was added, was changed
+    element_change: np.ndarray = field(default_factory=_no_marks)
+    # float16 [queries, query features], oldest first
+    query: np.ndarray = field(default_factory=_no_numbers)
+    # float16 [1 or 0, picture features]; no row without a screenshot
+    picture: np.ndarray = field(default_factory=_no_numbers)
+    # uint8 [bytes], the screenshot itself, where the network has the picture's encoder
+    picture_jpeg: np.ndarray = field(default_factory=_no_bytes)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

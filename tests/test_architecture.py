@@ -36,6 +36,8 @@ TORCH_IN_AGENT = {
     "agent.policy_agent",
     "agent.forager.family",
     "agent.forager.net",
+    "agent.forager.streams",
+    "agent.forager.vision",
 }
 TORCH_FREE = ("learner.types", "learner.replay", "agent.types", "agent.episode")
 

@@ -7,11 +7,15 @@ task's truth: question, page, notes and queries are all an agent sees.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from agent.config import DEFAULT_STREAMS
+from agent.forager.change import change_columns, element_changes
 from agent.forager.clues import Question, page_name, type_fit
+from agent.forager.history import query_features
 from agent.forager.relations import (
     MAX_STATEMENTS,
     StatementTable,
@@ -49,8 +53,13 @@ _CLOSING_WORDS = frozenset(
 NUM_COUNTS = 4  # counts are one-hot 0, 1, 2, 3 or more
 
 
-def model_inputs(observation: Observation) -> ModelInputs:
-    """Features of one observation: match columns, and what is asked and stated in words."""
+def model_inputs(
+    observation: Observation, streams: Collection[str] = DEFAULT_STREAMS
+) -> ModelInputs:
+    """Features of one observation: match columns, and what is asked and stated in words.
+
+    And what the streams `diff` and `history` read, if they are among `streams`.
+    """
     scene = scene_of(observation)
     element = _element_columns(scene)
     span = _span_columns(scene)
@@ -71,7 +80,21 @@ def model_inputs(observation: Observation) -> ModelInputs:
         span_statement=of_spans,
         question_word=question_word,
         question_weight=question_weight,
+        **_of_streams(scene, state, streams),
     )
+
+
+def _of_streams(
+    scene: Scene, state: Mapping[str, float], streams: Collection[str]
+) -> dict[str, Any]:
+    """Fields of `ModelInputs` that single streams read."""
+    fields: dict[str, Any] = {}
+    if "diff" in streams:
+        fields["change"] = change_columns(scene.observation)
+        fields["element_change"] = element_changes(scene.observation)
+    if "history" in streams:
+        fields["query"] = query_features(scene, state)
+    return fields
 
 
 # --- Elements -----------------------------------------------------------------------------------

@@ -5,8 +5,10 @@ Shape letters: B states, K action types, E elements, S spans, O options, T tabs,
 Q question words, A legal actions, D width. No BatchNorm and no dropout, so that actor and learner
 agree on log-probabilities.
 
-Streams: `page` (what is on the page and how it matches) and `intent` (what was asked and queried).
-A softmax gate mixes them; a further stream is one more row of `_STREAMS`.
+Each stream (`agent.config.STREAMS`) reads its summary (`streams`) beside the state columns, and one
+softmax gate over those that are on mixes them:
+
+    hidden = tanh(sum_i g_i s_i([state, summary_i])),  g = softmax(W [state, all summaries])
 """
 
 from __future__ import annotations
@@ -16,12 +18,21 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from agent.config import PolicyConfig
 from agent.forager.features import OPTION_COLUMNS, TAB_COLUMNS
 from agent.forager.relations import ASKED_SIZE, NUM_WORD_IDS, RELATION_SIZE
+from agent.forager.sizes import FeatureSizes
+from agent.forager.streams import (
+    HistorySummary,
+    VisionSummary,
+    change_summary,
+    intent_summary,
+    page_summary,
+    summary_sizes,
+)
 from agent.policy import MASKED_LOG_PROB, PolicyBatch, PolicyOutput
 from envs.actions import ACTION_SPECS, NUM_TYPES, WAIT_CHOICES_MS, Head
 
-_STREAMS = ("page", "intent")
 MATCH_SIZE = 2  # with the near and with the far relation
 _WORD_SIZE = 24
 _WORD_STD = 0.1
@@ -30,25 +41,21 @@ _WORD_STD = 0.1
 class ForagerNet(nn.Module):
     """`PolicyBatch` -> `PolicyOutput`. Uniform over types and over arguments at initialisation."""
 
-    # Below the heads: what `algo.freeze=encoder` keeps as it is.
-    encoder_modules = (
-        "relation",
-        "element_encoder",
-        "span_encoder",
-        "page_stream",
-        "intent_stream",
-        "gate",
-    )
-
-    def __init__(self, *, num_state: int, num_element: int, num_span: int, width: int) -> None:
+    def __init__(self, config: PolicyConfig, sizes: FeatureSizes) -> None:
         super().__init__()
-        self.num_state, self.num_element, self.num_span = num_state, num_element, num_span
+        width, num_state = config.width, sizes.state
+        num_element, num_span = sizes.element, sizes.span
+        self.num_state = num_state
+        self.streams = config.active_streams()
         self.relation = _RelationMatch()
         self.element_encoder = _mlp(num_element + MATCH_SIZE, width, width)
         self.span_encoder = _mlp(num_span + MATCH_SIZE, width, width)
-        self.page_stream = _mlp(num_state + 2 * width, width, width)
-        self.intent_stream = _mlp(num_state + 2 * width, width, width)
-        self.gate = nn.Linear(num_state + 4 * width, len(_STREAMS))
+        summaries = [summary_sizes(width)[name] for name in self.streams]
+        for name, size in zip(self.streams, summaries, strict=True):
+            self.add_module(f"{name}_stream", _mlp(num_state + size, width, width))
+        self.gate = nn.Linear(num_state + sum(summaries), len(self.streams))
+        self.history = HistorySummary(width) if "history" in self.streams else None
+        self.vision = VisionSummary(config) if "vision" in self.streams else None
         self.element_pointer = _Pointer(num_element + MATCH_SIZE, width, NUM_TYPES)
         self.span_pointer = _Pointer(num_span + MATCH_SIZE, width, NUM_TYPES)
         self.option_pointer = _Pointer(len(OPTION_COLUMNS), width, 1)
@@ -58,16 +65,18 @@ class ForagerNet(nn.Module):
         self.type_head = _zero(nn.Linear(width, NUM_TYPES))
         # How much the best argument of a type speaks for the type itself.
         self.type_from_arguments = nn.Parameter(torch.zeros(NUM_TYPES))
+        # Below the heads: what `algo.freeze=encoder` keeps as it is.
+        self.encoder_modules: tuple[str, ...] = (
+            *("relation", "element_encoder", "span_encoder", "gate"),
+            *(f"{name}_stream" for name in self.streams),
+            *(name for name in ("history", "vision") if name in self.streams),
+        )
 
     def forward(self, batch: PolicyBatch) -> PolicyOutput:
         """Log-probabilities of every legal action."""
-        state, asked = batch.state.split([self.num_state, ASKED_SIZE], dim=-1)
-        match = self.relation(asked, batch)  # [B, R, MATCH_SIZE]
-        of_element = torch.cat([batch.element, best_of(match, batch.element_statement)], dim=-1)
-        of_span = torch.cat([batch.span, best_of(match, batch.span_statement)], dim=-1)
-        element = self.element_encoder(of_element)  # [B, E, D]
-        span = self.span_encoder(of_span)  # [B, S, D]
-        hidden = self._fuse(batch, state, element, span)  # [B, D]
+        state, of_element, of_span, element, span = self._encode(batch)
+        streams, gate = self._streams_and_gate(batch, state, element, span)
+        hidden = torch.tanh((gate[..., None] * streams).sum(dim=1))  # [B, D]
         score_element = self.element_pointer(hidden, element, of_element)  # [B, K, E]
         score_span = self.span_pointer(hidden, span, of_span)  # [B, K, S]
         log_element = _masked_log_softmax(score_element, batch.element_mask)
@@ -77,21 +86,50 @@ class ForagerNet(nn.Module):
         log_type = _masked_log_softmax(type_logits, batch.type_mask)  # [B, K]
         return self._assemble(batch, hidden, log_type, log_element, log_span)
 
-    def _fuse(self, batch: PolicyBatch, state: Tensor, element: Tensor, span: Tensor) -> Tensor:
-        """Gated mixture of the streams, [B, D]."""
-        exists = batch.element_mask.any(dim=1)  # [B, E]; what no action can use is not pooled
-        usable_span = batch.span_mask.any(dim=1)  # [B, S]
-        element_pool = torch.cat([_mean(element, exists), _max(element, exists)], dim=-1)
-        span_pool = torch.cat([_mean(span, usable_span), _max(span, usable_span)], dim=-1)
-        streams = torch.stack(
-            [
-                self.page_stream(torch.cat([state, element_pool], dim=-1)),
-                self.intent_stream(torch.cat([state, span_pool], dim=-1)),
-            ],
-            dim=1,
-        )  # [B, streams, D]
-        gate = self.gate(torch.cat([state, element_pool, span_pool], dim=-1)).softmax(dim=-1)
-        return torch.tanh((gate[..., None] * streams).sum(dim=1))
+    def gate_weights(self, batch: PolicyBatch) -> Tensor:
+        """How much each of `streams` counts, [B, streams]; sums to 1."""
+        state, _, _, element, span = self._encode(batch)
+        return self._streams_and_gate(batch, state, element, span)[1]
+
+    def _encode(self, batch: PolicyBatch) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """State columns; elements and spans as columns, [B, N, F], and encoded, [B, N, D]."""
+        state, asked = batch.state.split([self.num_state, ASKED_SIZE], dim=-1)
+        match = self.relation(asked, batch)  # [B, R, MATCH_SIZE]
+        of_element = torch.cat([batch.element, best_of(match, batch.element_statement)], dim=-1)
+        of_span = torch.cat([batch.span, best_of(match, batch.span_statement)], dim=-1)
+        return (
+            state,
+            of_element,
+            of_span,
+            self.element_encoder(of_element),
+            self.span_encoder(of_span),
+        )
+
+    def _streams_and_gate(
+        self, batch: PolicyBatch, state: Tensor, element: Tensor, span: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """What each stream says [B, streams, D], and its weight [B, streams]."""
+        summaries = [self._summary(name, batch, element, span) for name in self.streams]
+        said = [
+            self.get_submodule(f"{name}_stream")(torch.cat([state, summary], dim=-1))
+            for name, summary in zip(self.streams, summaries, strict=True)
+        ]
+        gate = self.gate(torch.cat([state, *summaries], dim=-1)).softmax(dim=-1)
+        return torch.stack(said, dim=1), gate
+
+    def _summary(self, name: str, batch: PolicyBatch, element: Tensor, span: Tensor) -> Tensor:
+        match name:
+            case "page":
+                return page_summary(batch, element)
+            case "intent":
+                return intent_summary(batch, span)
+            case "diff":
+                return change_summary(batch, element)
+            case "history" if self.history is not None:
+                return self.history(batch)
+            case "vision" if self.vision is not None:
+                return self.vision(batch)
+        raise ValueError(f"expected a stream of {self.streams}, got {name!r}")
 
     def _assemble(
         self,
@@ -249,13 +287,3 @@ def _peak(scores: Tensor, mask: Tensor) -> Tensor:
     count = mask.sum(dim=-1)
     peak = scores.masked_fill(~mask, MASKED_LOG_PROB).logsumexp(dim=-1)
     return torch.where(count > 0, peak - count.clamp(min=1).log(), torch.zeros_like(peak))
-
-
-def _mean(rows: Tensor, mask: Tensor) -> Tensor:
-    weight = mask[..., None].to(rows.dtype)
-    return (rows * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=1.0)
-
-
-def _max(rows: Tensor, mask: Tensor) -> Tensor:
-    best = rows.masked_fill(~mask[..., None], MASKED_LOG_PROB).amax(dim=1)
-    return torch.where(mask.any(dim=1)[:, None], best, torch.zeros_like(best))

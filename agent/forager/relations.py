@@ -77,6 +77,15 @@ def relation_vector(text: str) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
+def text_vector(text: str) -> np.ndarray:
+    """Mean vector of all words, names too, float16 [RELATION_SIZE]; zeros without any."""
+    words = tokens(text)
+    if not words:
+        return np.zeros(RELATION_SIZE, dtype=np.float16)
+    return (_unit(word_vectors(words).mean(axis=0)) @ _projection()).astype(np.float16)
+
+
+@functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
 def relation_word_ids(text: str) -> np.ndarray:
     """The first relation words, int16 [MAX_STATEMENT_WORDS], 0 where there are no more."""
     ids = np.zeros(MAX_STATEMENT_WORDS, dtype=np.int16)
