@@ -21,12 +21,17 @@ from tests.actors.jobs import SMALL, run_job
 def chromium_run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A short run in Chromium with archived attempts, its metrics, summary and report."""
     evaluation = dataclasses.replace(
-        SMALL.evaluation, num_tasks=2, num_baseline_tasks=2, baselines=("oracle",)
+        SMALL.evaluation,
+        num_tasks=2,
+        num_baseline_tasks=2,
+        baselines=("oracle",),
+        validation_tasks=1,
+        validate_every_versions=1,
     )
     job = dataclasses.replace(
         SMALL,
         env=EnvConfig(max_steps=8),
-        train=dataclasses.replace(SMALL.train, max_env_steps=30),
+        train=dataclasses.replace(SMALL.train, max_env_steps=80),
         evaluation=evaluation,
         trace=True,
     )
