@@ -5,28 +5,31 @@ import asyncio
 import dataclasses
 
 import numpy as np
+import pytest
 
-from agent.config import PolicyConfig
+from agent.config import STREAMS, PolicyConfig
 from agent.episode import Attempt, run_episode
 from agent.policy_agent import PolicyAgent
 from agent.types import StepRecord
-from envs.config import DriverKind, EnvConfig
-from envs.search_env import make_env
 from envs.types import Split, Task, TaskTruth
 from envs.web.teacher import WorldGraphTeacher
+from tests.agent.pictured_twin import web_pictured_env
 
+PLAIN = PolicyConfig(width=16)
+SEEING_ALL = PolicyConfig(width=16, streams=STREAMS, vision_weights="random")
+SEEING_JPEGS = dataclasses.replace(SEEING_ALL, train_backbone=True)
 BLANK = TaskTruth(answers=(), evidence=(), potential={})
 
 
-def attempts(*, with_teacher: bool, is_blank: bool) -> list[Attempt]:
+def attempts(*, with_teacher: bool, is_blank: bool, policy: PolicyConfig = PLAIN) -> list[Attempt]:
     """One attempt at each of four tasks, by the same agent with the same seeds."""
 
     async def run() -> list[Attempt]:
-        env = make_env(EnvConfig(driver=DriverKind.TWIN))
+        env = web_pictured_env()
         await env.start()
-        agent = PolicyAgent(PolicyConfig(width=16), seed=0)
+        agent = PolicyAgent(policy, seed=0)
         teacher = WorldGraphTeacher() if with_teacher else None
-        tasks = [env.task_set.task(Split.TRAIN, index) for index in range(4)]
+        tasks = [env.task_set.task(Split.TRAIN, index) for index in range(num_tasks)]
         return [
             await run_episode(
                 env,
@@ -53,12 +56,13 @@ def inputs_of(record: StepRecord) -> list[bytes]:
     return [getattr(part, f.name).tobytes() for part in parts for f in dataclasses.fields(part)]
 
 
-def test_blanking_a_tasks_truth_leaves_every_model_input_byte_equal():
+@pytest.mark.parametrize(("policy", "num_tasks"), [(PLAIN, 4), (SEEING_ALL, 1), (SEEING_JPEGS, 1)])
+def test_blanking_a_tasks_truth_leaves_every_model_input_byte_equal(policy, num_tasks):
     seen = [
         [inputs_of(record) for attempt in run for record in attempt.trajectory.steps]
         for run in (
-            attempts(with_teacher=True, is_blank=False),
-            attempts(with_teacher=False, is_blank=True),
+            attempts(with_teacher=True, is_blank=False, policy=policy, num_tasks=num_tasks),
+            attempts(with_teacher=False, is_blank=True, policy=policy, num_tasks=num_tasks),
         )
     ]
     assert len(seen[0]) > 8

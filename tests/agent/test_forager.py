@@ -33,16 +33,17 @@ from agent.policy import collate, sample_row
 from agent.policy_agent import PolicyAgent, build_policy
 from agent.scripted.random_agent import RandomAgent
 from envs.actions import ACTION_SPECS, NUM_TYPES, TYPE_INDEX, Action, enumerate_actions
+from envs.search_env import SearchEnv
 from envs.types import Note, Observation, Role, Split
 from tests.envs.small_site import ANN, ORLA
 from tests.envs.test_search_env import begin, element, make_small_env, span
 
 
-def observations() -> list[Observation]:
+def observations(env: SearchEnv | None = None) -> list[Observation]:
     """Start page, article with a note, the second hop's page."""
+    env = env or make_small_env(max_steps=50)
 
     async def run() -> list[Observation]:
-        env = make_small_env(max_steps=50)
         first = await begin(env)
         box = element(first, Role.TEXTBOX, "Search")
         typing = Action(type="type", element=box, span=span(first, "Ann Bell"))
