@@ -21,8 +21,10 @@ SEEING_JPEGS = dataclasses.replace(SEEING_ALL, train_backbone=True)
 BLANK = TaskTruth(answers=(), evidence=(), potential={})
 
 
-def attempts(*, with_teacher: bool, is_blank: bool, policy: PolicyConfig = PLAIN) -> list[Attempt]:
-    """One attempt at each of four tasks, by the same agent with the same seeds."""
+def attempts(
+    *, with_teacher: bool, is_blank: bool, policy: PolicyConfig = PLAIN, num_tasks: int = 4
+) -> list[Attempt]:
+    """One attempt at each of the first tasks, by the same agent with the same seeds."""
 
     async def run() -> list[Attempt]:
         env = web_pictured_env()
