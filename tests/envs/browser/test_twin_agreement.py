@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import AsyncIterator
 
@@ -16,11 +17,15 @@ from envs.driver import Effect, PageDriver, PageSnapshot
 from envs.site import Site
 from envs.twin.driver import TwinDriver
 from envs.types import Split
+from envs.web.guide import states
+from envs.web.hazards import draw_hazards
 from envs.web.mix import KINDS, LANGUAGES
 from envs.web.sites.results import results_url
 from envs.web.sites.shell import asset
 from envs.web.task_set import EmbeddedTaskSet
 from envs.web.texts.languages import LOADING_LABELS
+from envs.web.web_site import CONTENT_HOSTS, EmbeddedSite
+from envs.web.world import build_world
 from tests.envs.browser.sites import OTHER_HOST, PathSite, url
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -28,7 +33,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 MAX_ELEMENTS = 200
 NUM_TASKS = 6
 NUM_STEPS = 12
-WIKI = "http://wiki.forage.test/wiki/"
+ARTICLES = tuple(
+    f"http://{page}/"
+    for page in (
+        "wiki.forage.test/wiki",
+        "policy.forage.test/regulation",
+        "policy.forage.test/agency",
+    )
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -69,10 +81,12 @@ class Both:
         self._drivers = (chromium, TwinDriver(max_elements=MAX_ELEMENTS))
         self.pages: list[PageSnapshot] = []
 
-    async def begin(self, site: Site, start_url: str) -> None:
+    async def begin(self, site: Site, start_url: str, *, wait_ms: int = 0) -> None:
         for one in self._drivers:
             await one.reset(site)
             await one.open(start_url)
+            if wait_ms:
+                await one.wait(wait_ms)
         await self._look()
 
     async def do(self, name: str, row: int | None = None, *arguments: object) -> Effect:
@@ -129,19 +143,23 @@ async def test_both_drivers_see_the_same_pages_on_a_walk_through_the_embedded_we
             await random_step(both, draw, task.prompt.question.split())
 
 
+LATE_MS, SOON_MS, WAIT_MS = 60_000, 200, 1500  # after any test, and well within a wait
+
+
 async def test_late_content_comes_with_time_and_what_held_its_place_goes(driver):
-    page = """<script src=/page.js defer></script><h1>Home</h1>
-    <p data-late=1500>Loading</p><div data-late=1500 hidden><p>Fact</p><a href=/next>Next</a>
-    <input name=q aria-label=box></div><p>After</p>"""
+    page = """<script src=/page.js defer></script><h1>Home</h1><p data-late={0}>Loading</p>
+    <div data-late={0} hidden><p>Fact</p><a href=/next>Next</a><input name=q aria-label=box></div>
+    <p>After</p><a href=/soon>Soon</a>"""
+    pages = {"/": page.format(LATE_MS), "/soon": page.format(SOON_MS), "/next": "<h1>Next</h1>"}
     both = Both(driver)
-    pages = {"/": page, "/next": "<h1>Next</h1>", "/page.js": asset("/page.js")}
-    await both.begin(PathSite(pages), url("/"))
-    assert [e.text for e in both.pages[0].elements] == ["Home", "Loading", "After"]
-    await both.do("wait", None, 2000)
-    assert [e.text for e in both.pages[0].elements] == ["Home", "Fact", "Next", "box", "After"]
-    await both.click("Next")
-    assert (await both.do("go_back")).navigated  # read again, it is late again
-    assert [e.text for e in both.pages[0].elements] == ["Home", "Loading", "After"]
+    site = PathSite(pages | {"/page.js": asset("/page.js")})
+    await both.begin(site, url("/"))
+    await both.do("wait", None, 100)
+    assert [e.text for e in both.pages[0].elements] == ["Home", "Loading", "After", "Soon"]
+    await both.begin(site, url("/soon"), wait_ms=WAIT_MS)
+    come = ["Home", "Fact", "Next", "box", "After", "Soon"]
+    assert [e.text for e in both.pages[0].elements] == come
+    assert (await both.click("Next")).navigated
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -149,18 +167,21 @@ async def test_both_drivers_see_the_same_under_all_hazards_in_every_language(dri
     web = WebConfig(kinds=KINDS, languages=(language,), hazards=1.0, login_popup_rate=0.0)
     task_set, both = EmbeddedTaskSet(web, 20), Both(driver)
     failed, late = 0, 0
-    for index in range(5):
+    for index in range(4):
         task = task_set.task(Split.TEST, index)
-        site = task_set.site(task)
-        for page in (results_url(task.prompt.question), task.truth.evidence[-1].url):
-            await both.begin(site, page)
-            if LOADING_LABELS.isdisjoint(e.text for e in both.pages[0].elements):
-                continue
-            late += 1
-            failed += (await both.do("wait", None, 2000)).num_images_failed
-            assert LOADING_LABELS.isdisjoint(e.text for e in both.pages[0].elements)
-        link = next(i for i, e in enumerate(both.pages[0].elements) if e.href.startswith(WIKI))
+        world = build_world(task.world_seed, task.split, language)
+        drawn = draw_hazards(web, task.task_seed, CONTENT_HOSTS, language)
+        slow, soon = (
+            EmbeddedSite(world, dataclasses.replace(drawn, late_ms=late_ms), has_permits=True)
+            for late_ms in (LATE_MS, SOON_MS)
+        )
+        await both.begin(slow, results_url(task.prompt.question))
+        link = next(i for i, e in enumerate(both.pages[0].elements) if e.href.startswith(ARTICLES))
         failed += (await both.do("click", link)).num_images_failed
+        late += not LOADING_LABELS.isdisjoint(e.text for e in both.pages[0].elements)
+        await both.begin(soon, task.truth.evidence[-1].url, wait_ms=WAIT_MS)
+        assert LOADING_LABELS.isdisjoint(e.text for e in both.pages[0].elements)
+        assert any(states(task.truth.evidence[-1], e.text) for e in both.pages[0].elements)
     assert failed and late
 
 
