@@ -15,6 +15,7 @@ from typing import Any
 TASK_SETS: dict[str, str] = {
     "embedded": "envs.web.task_set:from_config",
     "corpus": "envs.corpus.task_set:from_config",
+    "forage_bench": "envs.web.bench:from_config",
 }
 TEACHERS: dict[str, str] = {
     "embedded": "envs.web.teacher:WorldGraphTeacher",

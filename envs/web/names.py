@@ -61,13 +61,19 @@ _MAKERS: dict[str, Callable[[Draw, str], str]] = {"en": _latin_word, "zh": _han_
 
 
 class NameMaker:
-    """Draws new words of one split; never the same word twice."""
+    """Draws new words of one split; never the same word twice, and none of `taken`."""
 
-    def __init__(self, draw: Draw, split: Split, language: str = "en") -> None:
+    def __init__(
+        self,
+        draw: Draw,
+        split: Split,
+        language: str = "en",
+        taken: frozenset[str] = frozenset(),
+    ) -> None:
         self._draw = draw
         self._split = split
         self._make = _MAKERS[language]
-        self._used: set[str] = set()
+        self._used: set[str] = set(taken)
 
     def word(self, style: str) -> str:
         """A word in the style of a "given", "family", "city", ... name.
@@ -79,3 +85,7 @@ class NameMaker:
             if word not in self._used and split_of_word(word) is self._split:
                 self._used.add(word)
                 return word
+
+    def words(self) -> frozenset[str]:
+        """What was drawn so far, and what was taken before."""
+        return frozenset(self._used)

@@ -17,14 +17,12 @@ from envs.web.mix import (
     parse_mix,
 )
 from envs.web.questions import draw_question
+from envs.web.seeds import FIRST_TRAIN_SEED, TEST_SEEDS, VALIDATION_SEEDS
 from envs.web.sites.shell import SEARCH_HOME
 from envs.web.web_site import CONTENT_HOSTS, EmbeddedSite
-from envs.web.world import build_world
+from envs.web.world import World, build_world
 
 _DEFAULT_LANGUAGE = "en"  # not told in the task's id
-_FIRST_TRAIN_SEED = 1
-_VALIDATION_SEEDS = (5001, 5002)
-_TEST_SEEDS = (9001, 9002, 9003)
 
 
 def from_config(config: EnvConfig) -> EmbeddedTaskSet:
@@ -40,11 +38,11 @@ class EmbeddedTaskSet:
         self._max_steps = max_steps
         self._kinds = parse_mix(config.kinds, KINDS, key="env.web.kinds") if config.kinds else {}
         self._languages = parse_mix(config.languages, LANGUAGES, key="env.web.languages")
-        last = _FIRST_TRAIN_SEED + config.num_train_worlds
+        last = FIRST_TRAIN_SEED + config.num_train_worlds
         self._world_seeds: dict[Split, tuple[int, ...]] = {
-            Split.TRAIN: tuple(range(_FIRST_TRAIN_SEED, last)),
-            Split.VALIDATION: _VALIDATION_SEEDS,
-            Split.TEST: _TEST_SEEDS,
+            Split.TRAIN: tuple(range(FIRST_TRAIN_SEED, last)),
+            Split.VALIDATION: VALIDATION_SEEDS,
+            Split.TEST: TEST_SEEDS,
         }
 
     def task(self, split: Split, index: int) -> Task:
@@ -60,21 +58,16 @@ class EmbeddedTaskSet:
         draw = Draw("question", task_seed)
         world_seed = draw.pick(self._world_seeds[split])
         world = build_world(world_seed, split, language, self._config.templates)
-        question = draw_question(world, kind, draw)
         mark = "" if language == _DEFAULT_LANGUAGE else f"{language}-"
         if self._config.templates is not Templates.TRAIN:
             mark += f"{self._config.templates.value}-"
-        return Task(
+        return draw_task(
+            world,
+            kind,
+            draw,
             task_id=f"embedded-{split.value}-{world_seed}-{mark}{kind}-{index}",
-            kind=kind,
-            split=split,
-            language=language,
-            world_seed=world_seed,
             task_seed=task_seed,
-            prompt=TaskPrompt(
-                question=question.text, start_url=SEARCH_HOME, max_steps=self._max_steps
-            ),
-            truth=question.truth,
+            max_steps=self._max_steps,
         )
 
     def num_tasks(self, split: Split) -> None:
@@ -85,6 +78,23 @@ class EmbeddedTaskSet:
         world = build_world(task.world_seed, task.split, task.language, self._config.templates)
         hazards = draw_hazards(self._config, task.task_seed, CONTENT_HOSTS, task.language)
         return EmbeddedSite(world, hazards, has_permits="cross_site" in self._kinds)
+
+
+def draw_task(
+    world: World, kind: str, draw: Draw, *, task_id: str, task_seed: int, max_steps: int
+) -> Task:
+    """A task of `kind` in `world`, its question drawn from `draw`."""
+    question = draw_question(world, kind, draw)
+    return Task(
+        task_id=task_id,
+        kind=kind,
+        split=world.split,
+        language=world.language,
+        world_seed=world.seed,
+        task_seed=task_seed,
+        prompt=TaskPrompt(question=question.text, start_url=SEARCH_HOME, max_steps=max_steps),
+        truth=question.truth,
+    )
 
 
 def kind_of_index(index: int, two_hop_share: float) -> str:

@@ -12,6 +12,7 @@ from envs.types import Split
 from envs.web.draw import Draw
 from envs.web.names import NameMaker
 from envs.web.relations import RELATION, RELATIONS, Kind, Relation, ValueType
+from envs.web.seeds import BENCH_SEEDS, TEST_SEEDS
 from envs.web.texts.languages import LANGUAGES
 from envs.web.texts.shapes import Language, PageWording, Topic, Wording
 
@@ -97,10 +98,12 @@ def build_world(
 ) -> World:
     """The world of a seed; the same everywhere. Names come from the words of `split` alone.
 
+    Those of the benchmark's seeds use no word that names something in the worlds of `TEST_SEEDS`.
     `templates` changes what articles look like, and no fact.
     """
     draw = Draw("world", seed, split.value, language)
-    words = NameMaker(draw, split, language)
+    is_bench = split is Split.TEST and seed in BENCH_SEEDS
+    words = NameMaker(draw, split, language, _test_words(language) if is_bench else frozenset())
     spoken = LANGUAGES[language]
     named = _named_entities(draw, words, spoken)
     keys = {kind: [k for k, entity in enumerate(named) if entity[0] is kind] for kind in Kind}
@@ -129,6 +132,18 @@ def build_world(
         by_slug={entity.slug: entity for entity in entities},
         inbound={key: tuple(facts) for key, facts in inbound.items()},
     )
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _test_words(language: str) -> frozenset[str]:
+    """All words that name the entities of the test split's worlds."""
+    found: frozenset[str] = frozenset()
+    for seed in TEST_SEEDS:
+        draw = Draw("world", seed, Split.TEST.value, language)
+        words = NameMaker(draw, Split.TEST, language)
+        _named_entities(draw, words, LANGUAGES[language])
+        found |= words.words()
+    return found
 
 
 def _named_entities(
