@@ -99,6 +99,8 @@ class WorkerPool(Generic[H]):
         self._replacing: set[asyncio.Task[None]] = set()
         self._seats: list[_Seat[H]] = []
         self._idle: asyncio.Queue[_Seat[H]] = asyncio.Queue()
+        # A queue alone gives a seat back to the caller that has just returned it, for ever.
+        self._turn = asyncio.Lock()
 
     async def start(self) -> None:
         """Bring all workers up."""
@@ -153,10 +155,11 @@ class WorkerPool(Generic[H]):
 
     async def _idle_seat(self, what: str) -> _Seat[H]:
         with self.waiting.on(what, f"an idle {self.kind} worker"):
-            while True:
-                seat = await self._idle.get()
-                if not seat.lost.is_set():  # else it was written off while it was idle
-                    return seat
+            async with self._turn:
+                while True:
+                    seat = await self._idle.get()
+                    if not seat.lost.is_set():  # else it was written off while it was idle
+                        return seat
 
     def _name(self, seat: _Seat[H]) -> str:
         return f"{self.kind} worker {seat.index}"

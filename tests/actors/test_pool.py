@@ -149,6 +149,20 @@ async def test_a_worker_that_is_lost_while_it_is_idle_is_not_handed_out():
     assert budget.num_restarts == 1
 
 
+async def test_whoever_waits_for_a_worker_has_it_before_those_that_come_back():
+    async with open_pool(Workers("scores"), size=2) as (pool, _):
+        order: list[int] = []
+
+        async def caller(name: int) -> None:
+            for _ in range(5):
+                await pool.call(lambda worker: worker.score("e"), what="score", timeout_s=1.0)
+                order.append(name)
+
+        await asyncio.gather(*(caller(name) for name in range(5)))
+    rounds = [order[i : i + 5] for i in range(0, len(order), 5)]
+    assert all(sorted(some) == [0, 1, 2, 3, 4] for some in rounds), order
+
+
 async def test_who_waits_for_a_worker_is_known_by_name_and_for_what():
     async with open_pool(Workers("hangs", "works")) as (pool, _):
         first = asyncio.ensure_future(
