@@ -18,6 +18,7 @@ from actors.types import AttemptReport
 from envs.types import LAYERS, Scored
 
 ENTROPY_KEY = "learner/entropy_type_fraction"
+_ENTROPY_UPDATES = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,12 +32,13 @@ class AttemptFacts:
 
 
 class Alarms:
-    """Looks at the last `window` attempts and at the newest update."""
+    """Looks at the last `window` attempts and at the last few updates."""
 
     def __init__(self, config: AlarmConfig) -> None:
         self._config = config
         self._attempts: collections.deque[AttemptFacts] = collections.deque(maxlen=config.window)
-        self._entropy = 1.0  # fraction of the maximum
+        # Fractions of the maximum. One batch says little: a trained policy is sure in most states.
+        self._entropies: collections.deque[float] = collections.deque(maxlen=_ENTROPY_UPDATES)
 
     def attempt(self, facts: AttemptFacts) -> None:
         """Take one scored attempt."""
@@ -44,7 +46,8 @@ class Alarms:
 
     def update(self, metrics: Mapping[str, float]) -> None:
         """Take the metrics of one update."""
-        self._entropy = metrics.get(ENTROPY_KEY, self._entropy)
+        if ENTROPY_KEY in metrics:
+            self._entropies.append(metrics[ENTROPY_KEY])
 
     def active(self) -> tuple[str, ...]:
         """The alarms that are on, each with its figure and its bound."""
@@ -69,9 +72,10 @@ class Alarms:
                     f"length-collapse: {steps:.1f} steps an attempt "
                     f"(alarms.min_steps={config.min_steps:g})"
                 )
-        if self._entropy < config.min_entropy:
+        entropy = sum(self._entropies) / _ENTROPY_UPDATES
+        if len(self._entropies) == _ENTROPY_UPDATES and entropy < config.min_entropy:
             found.append(
-                f"entropy-collapse: {self._entropy:.3f} of the maximum "
+                f"entropy-collapse: {entropy:.3f} of the maximum "
                 f"(alarms.min_entropy={config.min_entropy:g})"
             )
         return tuple(found)
