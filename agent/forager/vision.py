@@ -18,14 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from agent.config import DOWNLOADED_WEIGHTS, RANDOM_WEIGHTS
-from agent.pictures import picture_pixels
+from agent.pictures import PICTURE_SIZE_PX, picture_pixels
 
 PICTURE_FEATURES = 960  # MobileNetV3-Large after its global average
 _RANDOM_SEED = 5
 _MAX_KEPT_PICTURES = 256  # 2 kB each
 # ImageNet's, which torchvision's weights were trained with.
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-_LEAST_VARIANCE = 1e-24  # random weights give features of the order of 1e-9
+_LEAST_VARIANCE = 1e-24  # against a division by 0; real ones may be as small as 1e-18
 _PREFIX = "features."
 _LOG = logging.getLogger(__name__)
 
@@ -47,9 +47,13 @@ class PictureEncoder(nn.Module):
         return super().train(False)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """[B, PICTURE_FEATURES], each of mean 0 and deviation 1, from uint8 [B, 3, H, W]."""
+        """[B, PICTURE_FEATURES], each of mean 0 and deviation 1, from uint8 [B, 3, H, W].
+
+        Each picture goes through alone: a batch adds up in another order, and after so many layers
+        actor and learner would not agree on log-probabilities to 1e-5.
+        """
         image = (pixels.to(self.mean.dtype) / 255.0 - self.mean) / self.std
-        found = self.features(image).mean(dim=(2, 3))
+        found = torch.cat([self.features(one[None]).mean(dim=(2, 3)) for one in image])
         centred = found - found.mean(dim=1, keepdim=True)
         variance = centred.square().mean(dim=1, keepdim=True)
         return centred * torch.rsqrt(variance + _LEAST_VARIANCE)
@@ -95,9 +99,10 @@ def _features(weights: str) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_RANDOM_SEED)
         features: nn.Module = mobilenet_v3_large(weights=None).features
-    if weights == RANDOM_WEIGHTS:
-        _LOG.warning("policy.vision_weights=random: the vision stream sees untrained features")
-        return features
+        if weights == RANDOM_WEIGHTS:
+            _LOG.warning("policy.vision_weights=random: the vision stream sees untrained features")
+            _set_statistics(features)
+            return features
     state = _state(weights)
     own = {k.removeprefix(_PREFIX): v for k, v in state.items() if k.startswith(_PREFIX)}
     try:
@@ -108,6 +113,23 @@ def _features(weights: str) -> nn.Module:
             f"something else from {weights}: {error}"
         ) from error
     return features
+
+
+@torch.no_grad()
+def _set_statistics(features: nn.Module) -> None:
+    """Give untrained BatchNorm layers the statistics of random boxes, once, while building.
+
+    Without any, signals shrink from layer to layer to 1e-9 and gradients grow as much.
+    """
+    for module in features.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.momentum = 1.0
+    pages = torch.full((8, 3, PICTURE_SIZE_PX, PICTURE_SIZE_PX), 2.0)  # white
+    for page in pages:
+        for x, y, w, h in torch.rand(24, 4).mul(PICTURE_SIZE_PX).int().tolist():
+            page[:, y : y + h // 8, x : x + w // 2] = 4.0 * torch.rand(3, 1, 1) - 2.0
+    features.train()(pages)
+    features.eval()
 
 
 def _state(weights: str) -> dict[str, Any]:
