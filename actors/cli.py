@@ -3,6 +3,7 @@
 
 foragerl train [key=value ...]      train, as `python train.py`
 foragerl evaluate checkpoint=PATH   success of a checkpoint by kind of task
+foragerl bench [CHECKPOINT]         Forage-Bench, also for the scripted agents alone
 foragerl report RUN                 write a run's report.html anew
 foragerl view RUN [--compare RUN]   step through the archived attempts of a run, or of two
 foragerl doctor                     look for what would keep a run from working
@@ -16,19 +17,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import dataclasses
 import importlib.metadata
 import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from actors.config import EvaluateJob, TrainJob
 from actors.run_folder import RunFolder, find_checkpoint, make_run_folder
 from envs.config import Templates
 from envs.web.mix import LANGUAGES
 from learner.checkpoint import load_checkpoint
+
+if TYPE_CHECKING:
+    from actors.bench import Trained
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +150,8 @@ def _run_training(job: TrainJob, values: dict[str, Any]) -> int:
 
 def _run_evaluation(job: EvaluateJob, values: dict[str, Any]) -> int:
     try:
+        if not job.checkpoint:
+            raise ValueError("checkpoint: expected a folder's path, got none")
         path = find_checkpoint(Path(job.checkpoint).resolve())
         checkpoint = load_checkpoint(path)
     except ValueError as error:
@@ -211,6 +218,82 @@ def _save_config(path: Path, values: dict[str, Any]) -> None:
     from omegaconf import OmegaConf
 
     path.write_text(OmegaConf.to_yaml(OmegaConf.create(values)), encoding="utf-8")
+
+
+# --- bench -------------------------------------------------------------------------------------
+
+# What the benchmark fixes, or what has an option of its own.
+_NOT_FOR_BENCH = (
+    "checkpoint",
+    "with_baselines",
+    "evaluation.num_",
+    "evaluation.baselines",
+    "env.task_set",
+    "env.path",
+    "env.max_steps",
+    "env.web.",
+    "env.corpus.",
+)
+
+
+def _bench(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="foragerl bench", description="Run Forage-Bench; see docs/BENCH.md."
+    )
+    parser.add_argument(
+        "rest", nargs="*", metavar="CHECKPOINT | key=value", help="as of foragerl evaluate"
+    )
+    parser.add_argument("--agents", default="", help="of policy,untrained,random,oracle,...")
+    parser.add_argument("--tasks", type=int, help="the first so many only")
+    parser.add_argument("--driver", choices=("chromium", "twin"))
+    chosen = parser.parse_intermixed_args(arguments)
+    paths = [text for text in chosen.rest if "=" not in text]
+    if len(paths) > 1:
+        raise ValueError(f"expected one checkpoint at most, got {paths}")
+    overrides = [text for text in chosen.rest if "=" in text]
+    if chosen.driver:
+        overrides.insert(0, f"env={'web_fast' if chosen.driver == 'twin' else 'embedded'}")
+    if chosen.tasks is not None:
+        overrides.append(f"evaluation.bench_tasks={chosen.tasks}")
+    from actors import bench
+
+    agents = bench.agents_of(chosen.agents, has_checkpoint=bool(paths))
+    job = _bench_job(overrides)
+    trained = None
+    if paths:
+        path = find_checkpoint(Path(paths[0]).resolve())
+        trained = bench.trained_at(path, load_checkpoint(path))
+    job = dataclasses.replace(
+        job, checkpoint=str(paths[0]) if paths else "", env=bench.bench_env(job.env)
+    )
+    return _run_bench(job, agents, trained)
+
+
+def _bench_job(overrides: list[str]) -> EvaluateJob:
+    from hydra import compose, initialize_config_module
+
+    from conf.overrides import check_command_line
+    from conf.schema import build, register_schemas
+
+    for override in overrides:
+        if override.lstrip("+~").startswith(_NOT_FOR_BENCH):
+            raise ValueError(f"{override}: expected a setting that the benchmark leaves open")
+    register_schemas()
+    overrides = ["checkpoint=''", "logger.run_name=bench", *overrides]
+    check_command_line("evaluate", overrides)
+    with initialize_config_module("conf", version_base="1.3"):
+        return build(EvaluateJob, compose("evaluate", overrides=overrides))
+
+
+def _run_bench(job: EvaluateJob, agents: tuple[str, ...], trained: Trained | None) -> int:
+    from actors.bench import bench
+    from conf.schema import plain
+
+    folder = make_run_folder(Path(job.logger.runs_dir), job.logger.run_name, is_latest=False)
+    _log_to(folder.log)
+    _save_config(folder.config, plain(job))
+    logger.info("bench in %s", folder.path)
+    return _supervise(lambda on_started: bench(job, folder, agents, trained, on_started=on_started))
 
 
 # --- report, view, doctor ----------------------------------------------------------------------
@@ -299,7 +382,7 @@ def _web(arguments: list[str]) -> int:
     return 0
 
 
-_COMMANDS = {"corpus": _corpus, "report": _report, "view": _view, "web": _web}
+_COMMANDS = {"bench": _bench, "corpus": _corpus, "report": _report, "view": _view, "web": _web}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,8 +11,11 @@ from agent.config import PolicyConfig
 from agent.registry import AGENTS
 from envs.config import EnvConfig
 from envs.registry import check_name
+from envs.web.bench_steps import ORACLE_STEPS
 from learner.config import LearnerConfig, ReplayConfig
 from reward_server.config import RewardConfig
+
+BENCH_TASK_SET, NUM_BENCH_TASKS = "forage_bench", len(ORACLE_STEPS)
 
 
 class Launch(enum.Enum):
@@ -87,11 +90,17 @@ class EvaluationConfig:
     validate_every_versions: int = 40  # of a run, counted from its start
     temperature: float = 0.5  # of the policy; 0 takes the most likely action
     max_tries: int = 3  # per task, when the world breaks
+    bench: bool = False  # after training, also run Forage-Bench; see docs/BENCH.md
+    bench_tasks: int = NUM_BENCH_TASKS  # of it, the first ones
 
     def __post_init__(self) -> None:
         _at_least("evaluation", self, 0, "num_tasks", "num_baseline_tasks", "temperature")
         _at_least("evaluation", self, 0, "validation_tasks")
         _at_least("evaluation", self, 1, "max_tries", "validate_every_versions")
+        if not 1 <= self.bench_tasks <= NUM_BENCH_TASKS:
+            raise ValueError(
+                f"evaluation.bench_tasks: expected 1..{NUM_BENCH_TASKS}, got {self.bench_tasks}"
+            )
         for name in self.baselines:
             check_name(name, AGENTS, what="evaluation.baselines")
 
@@ -253,6 +262,11 @@ class TrainJob:
         _at_least("seed", self, 0, "seed")
         if not self.resume:
             raise ValueError("resume: expected never, auto, or a folder's path, got none")
+        if self.env.task_set == BENCH_TASK_SET:
+            raise ValueError(
+                "env.task_set: expected one to train on, got forage_bench, which is but for "
+                "`foragerl bench` and evaluation.bench"
+            )
         _check_cores(self.launch, self.rollout, self.cluster)
 
     def admission_window(self) -> int:
@@ -292,7 +306,8 @@ class TrainJob:
 class EvaluateJob:
     """All settings of `evaluate.py`; the policy's own come from the checkpoint."""
 
-    checkpoint: str  # a run's folder (its newest checkpoint), or one checkpoint's folder
+    checkpoint: str  # a run's folder (its newest checkpoint), or one checkpoint's folder; "" is
+    # none, for `foragerl bench` on agents that need none
     launch: Launch = Launch.RAY
     seed: int = 0
     with_baselines: bool = False  # also try the scripted agents of `evaluation.baselines`
@@ -305,8 +320,10 @@ class EvaluateJob:
 
     def __post_init__(self) -> None:
         _at_least("seed", self, 0, "seed")
-        if not self.checkpoint:
-            raise ValueError("checkpoint: expected a folder's path, got none")
+        if self.evaluation.bench:
+            raise ValueError(
+                "evaluation.bench: expected false but in training, got true; run `foragerl bench`"
+            )
         _check_cores(self.launch, self.rollout, self.cluster)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +20,16 @@ import numpy as np
 
 from actors.archive import Archive
 from actors.config import EvaluationConfig
+from actors.metrics import MetricsLog
 from actors.pool import RewardPool, RolloutPool
 from actors.statistics import Rate, wilson
 from actors.types import AttemptOrder, LostAttempt, Published
 from envs.site import TaskSet
 from envs.types import Scored, Split, Task
 
+logger = logging.getLogger(__name__)
+
+_NOWHERE: Mapping[str, int] = {}
 _EVALUATION_STREAM = 0xE7A1  # keeps the seeds of evaluation apart from those of training
 
 
@@ -36,6 +41,7 @@ class TaskOutcome:
     kind: str
     is_right: bool
     num_steps: int
+    num_invalid: int = 0  # steps whose action did nothing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,6 +127,7 @@ async def evaluate(
                         kind=task.kind,
                         is_right=score.is_right,
                         num_steps=result.report.num_steps,
+                        num_invalid=result.report.num_invalid,
                     )
                     if archive is not None and result.report.recording is not None:
                         await asyncio.to_thread(
@@ -143,6 +150,36 @@ async def evaluate(
         env_steps=num_steps,
         duration_s=time.monotonic() - began_s,
     )
+
+
+def report_evaluation(
+    name: str, evaluation: Evaluation, metrics: MetricsLog, at: Mapping[str, int] = _NOWHERE
+) -> None:
+    """One line for a person, one row for the metrics, which tells `at` too."""
+    rate = evaluation.rate()
+    kinds = {kind: part.value for kind, part in evaluation.rate_by_kind().items()}
+    logger.info(
+        "%s: success %.3f (95 %% %.3f-%.3f) %s, %d steps in %.0f s",
+        name,
+        rate.value,
+        rate.low,
+        rate.high,
+        " ".join(f"{kind} {value:.2f}" for kind, value in kinds.items()),
+        evaluation.env_steps,
+        evaluation.duration_s,
+    )
+    row: dict[str, float | int | str] = {
+        "name": name,
+        **at,
+        "eval/success": rate.value,
+        "eval/success_low": rate.low,
+        "eval/success_high": rate.high,
+        "eval/num_tasks": rate.num_tasks,
+        "eval/num_missing": evaluation.num_missing,
+        "eval/env_steps": evaluation.env_steps,
+        "eval/duration_s": evaluation.duration_s,
+    }
+    metrics.write("evaluation", {**row, **{f"eval/success_{k}": v for k, v in kinds.items()}})
 
 
 def _tries(

@@ -204,6 +204,7 @@ def _report(attempt: EpisodeAttempt, wall_s: float) -> AttemptReport:
         env_s=attempt.env_s,
         first_version=versions[0] if versions else -1,
         last_version=versions[-1] if versions else -1,
+        num_invalid=sum(step.effect != "ok" for step in episode.steps),
     )
 
 

@@ -70,6 +70,11 @@ class RunFolder:
         return self.path / "tensorboard"
 
     @property
+    def bench(self) -> Path:
+        """The figures of Forage-Bench, see docs/BENCH.md; absent where it was not run."""
+        return self.path / "bench.json"
+
+    @property
     def summary(self) -> Path:
         """The figures at the end; absent for a run that did not reach it."""
         return self.path / "summary.json"

@@ -8,16 +8,23 @@ import contextlib
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from actors.archive import Archive
+from actors.bench import bench_run
 from actors.checkpoints import CheckpointStore, read_pipeline
 from actors.config import TrainJob
 from actors.controller import Controller
 from actors.core import Core, CoreLost
-from actors.evaluation import Evaluation, evaluate, held_out_tasks, validation_tasks
+from actors.evaluation import (
+    Evaluation,
+    evaluate,
+    held_out_tasks,
+    report_evaluation,
+    validation_tasks,
+)
 from actors.loggers import open_metrics
 from actors.metrics import MetricsLog
 from actors.parts import TrainConfigs, TrainParts, TrainTotals
@@ -47,7 +54,6 @@ logger = logging.getLogger(__name__)
 
 # Training tasks of different seeds come from different stretches of the endless sequence.
 _TASKS_PER_SEED = 1_000_000
-_NOWHERE: Mapping[str, int] = {}
 _SAVE_TIMEOUT_S = 5.0  # on interrupt; saving and closing together take at most ten
 
 
@@ -80,9 +86,16 @@ async def train(
         ) as session:
             run = _TrainingRun(job, folder, metrics, trace, session, task_set)
             try:
-                return await run.to_summary(tasks, checkpoint)
+                summary = await run.to_summary(tasks, checkpoint)
             finally:
                 await run.close()
+        if job.evaluation.bench:
+            summary["forage_bench"] = await bench_run(job, folder, metrics, on_started=on_started)
+        write_summary(folder.summary, summary)
+        report = await asyncio.to_thread(write_report, folder)
+        logger.info("%s", table(run.evaluations, summary))
+        logger.info("the run as one page: %s", report)
+        return summary
     finally:
         trace.close()
         metrics.close()
@@ -110,7 +123,7 @@ class _TrainingRun:
         self._trace = trace
         self._session = session
         self._task_set = task_set
-        self._evaluations: dict[str, Evaluation] = {}
+        self.evaluations: dict[str, Evaluation] = {}
         self._validated: tuple[int, Evaluation] | None = None  # the last version that was tried
         self._archive = Archive(
             folder.episodes, per_kind=job.logger.episodes_per_kind, limit_mb=job.logger.episodes_mb
@@ -123,7 +136,7 @@ class _TrainingRun:
         self._began_s = time.monotonic()  # as if all processes of the run had followed each other
 
     async def to_summary(self, tasks: Sequence[Task], checkpoint: Path | None) -> dict[str, Any]:
-        """All stages."""
+        """All stages up to the trained policy's evaluation; the summary."""
         config = self._job.evaluation
         policy_tasks = tasks[: config.num_tasks]
         if checkpoint is None:
@@ -138,12 +151,7 @@ class _TrainingRun:
             controller = await self._go_on_from(checkpoint, is_new_process=True)
         totals = await self._train(controller)
         await self._evaluate(TRAINED, POLICY_AGENT, policy_tasks)
-        summary = self._summary(totals, minutes=(time.monotonic() - self._began_s) / 60.0)
-        write_summary(self._folder.summary, summary)
-        report = await asyncio.to_thread(write_report, self._folder)
-        logger.info("%s", table(self._evaluations, summary))
-        logger.info("the run as one page: %s", report)
-        return summary
+        return self._summary(totals, minutes=(time.monotonic() - self._began_s) / 60.0)
 
     async def close(self) -> None:
         """Close replay and learner."""
@@ -205,7 +213,7 @@ class _TrainingRun:
         pipeline.restore(state)
         if is_new_process:
             evaluations = state["evaluations"].items()
-            self._evaluations = {name: Evaluation.from_state(e) for name, e in evaluations}
+            self.evaluations = {name: Evaluation.from_state(e) for name, e in evaluations}
             self._num_resumed = state["num_resumed"] + 1
             self._began_s = time.monotonic() - state["run_s"]
             logger.info("going on from %s", checkpoint)
@@ -301,7 +309,7 @@ class _TrainingRun:
         report_evaluation(VALIDATION, evaluation, self._metrics, at)
 
     def _held_out(self) -> dict[str, float]:
-        found = {name: e.rate().value for name, e in self._evaluations.items()}
+        found = {name: e.rate().value for name, e in self.evaluations.items()}
         if self._validated is not None:
             version, evaluation = self._validated
             found[f"version {version}"] = evaluation.rate().value
@@ -312,7 +320,7 @@ class _TrainingRun:
         """What belongs into a checkpoint beside the books."""
         return {
             "settings": settings_of(self._job),
-            "evaluations": {name: e.state_dict() for name, e in self._evaluations.items()},
+            "evaluations": {name: e.state_dict() for name, e in self.evaluations.items()},
             "num_resumed": self._num_resumed,
             "run_s": time.monotonic() - self._began_s,
             "tracker_id": self._metrics.tracker_id(),
@@ -336,13 +344,13 @@ class _TrainingRun:
                 num_lanes=self._session.rollouts.pool.size,
                 archive=self._archive,
             )
-        self._evaluations[name] = evaluation
+        self.evaluations[name] = evaluation
         report_evaluation(name, evaluation, self._metrics)
 
     def _summary(self, totals: TrainTotals, *, minutes: float) -> dict[str, Any]:
-        evaluating_s = sum(evaluation.duration_s for evaluation in self._evaluations.values())
+        evaluating_s = sum(evaluation.duration_s for evaluation in self.evaluations.values())
         return {
-            **success_figures(self._evaluations),
+            **success_figures(self.evaluations),
             "env_steps_per_s": round(totals.env_steps_per_s, 3),
             "env_steps": totals.env_steps,
             "episodes": totals.episodes,
@@ -363,33 +371,3 @@ class _TrainingRun:
             "driver": self._job.env.driver.value,
             "versions": versions(),
         }
-
-
-def report_evaluation(
-    name: str, evaluation: Evaluation, metrics: MetricsLog, at: Mapping[str, int] = _NOWHERE
-) -> None:
-    """One line for a person, one row for the metrics, which tells `at` too."""
-    rate = evaluation.rate()
-    kinds = {kind: part.value for kind, part in evaluation.rate_by_kind().items()}
-    logger.info(
-        "%s: success %.3f (95 %% %.3f-%.3f) %s, %d steps in %.0f s",
-        name,
-        rate.value,
-        rate.low,
-        rate.high,
-        " ".join(f"{kind} {value:.2f}" for kind, value in kinds.items()),
-        evaluation.env_steps,
-        evaluation.duration_s,
-    )
-    row: dict[str, float | int | str] = {
-        "name": name,
-        **at,
-        "eval/success": rate.value,
-        "eval/success_low": rate.low,
-        "eval/success_high": rate.high,
-        "eval/num_tasks": rate.num_tasks,
-        "eval/num_missing": evaluation.num_missing,
-        "eval/env_steps": evaluation.env_steps,
-        "eval/duration_s": evaluation.duration_s,
-    }
-    metrics.write("evaluation", {**row, **{f"eval/success_{k}": v for k, v in kinds.items()}})

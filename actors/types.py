@@ -58,6 +58,7 @@ class AttemptReport:
     env_s: float
     first_version: int  # of the weights that took the first and the last step; -1 without
     last_version: int
+    num_invalid: int = 0  # steps whose action did nothing, as `StepEvidence.effect` says
     recording: Recording | None = None  # of the few attempts whose orders ask for one
 
 

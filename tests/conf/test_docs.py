@@ -14,7 +14,7 @@ from conf.schema import key_names
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GROUPS = "train|evaluation|env|policy|algo|reward|rollout|replay|cluster|logger|alarms"
-PAGES = ("TROUBLESHOOTING.md", "CLUSTER.md", "WEB.md")
+PAGES = ("TROUBLESHOOTING.md", "CLUSTER.md", "WEB.md", "BENCH.md")
 
 
 @pytest.mark.parametrize("page", PAGES)
