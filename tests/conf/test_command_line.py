@@ -13,7 +13,9 @@ from actors.cli import EXIT_USAGE, check_packages, main
 from actors.config import EvaluateJob, Launch, TrainJob
 from conf.overrides import check_command_line, group_names
 from conf.schema import build, key_names, plain, register_schemas
-from envs.config import DriverKind
+from envs.config import DriverKind, Templates
+from envs.web.bench import NUM_TASKS, SUB_SCORES
+from envs.web.mix import KINDS, parse_mix
 
 
 def compose_job(name: str, *overrides: str) -> TrainJob | EvaluateJob:
@@ -134,6 +136,16 @@ def test_the_defaults_in_yaml_are_the_defaults_of_the_dataclasses():
 def test_a_job_written_down_reads_back_equal():
     job = compose_job("train", "experiment=smoke")
     assert build(TrainJob, OmegaConf.create(plain(job))) == job
+
+
+def test_the_headline_run_trains_on_a_web_of_its_own_and_then_benches():
+    job = compose_job("train", "experiment=forage70")
+    assert isinstance(job, TrainJob)
+    assert job.env.task_set == "embedded" and job.env.web.templates is Templates.TRAIN
+    assert job.env.driver is DriverKind.CHROMIUM and job.train.max_minutes <= 60.0
+    kinds = parse_mix(job.env.web.kinds, KINDS, key="kinds")
+    assert {kind for kinds in SUB_SCORES.values() for kind in kinds} <= set(kinds)
+    assert job.evaluation.bench and job.evaluation.bench_tasks == NUM_TASKS
 
 
 def test_every_key_of_every_job_can_be_checked():
