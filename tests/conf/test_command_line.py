@@ -134,12 +134,12 @@ def test_the_defaults_in_yaml_are_the_defaults_of_the_dataclasses():
 
 
 def test_a_job_written_down_reads_back_equal():
-    job = compose_job("train", "experiment=smoke")
+    job = compose_job("train", "+experiment=smoke")
     assert build(TrainJob, OmegaConf.create(plain(job))) == job
 
 
 def test_the_headline_run_trains_on_a_web_of_its_own_and_then_benches():
-    job = compose_job("train", "experiment=forage70")
+    job = compose_job("train", "+experiment=forage70")
     assert isinstance(job, TrainJob)
     assert job.env.task_set == "embedded" and job.env.web.templates is Templates.TRAIN
     assert job.env.driver is DriverKind.CHROMIUM and job.train.max_minutes <= 60.0
