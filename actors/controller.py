@@ -108,16 +108,20 @@ class Controller:
             beside = [tasks.create_task(self._score_lane()) for _ in range(parts.rewards.pool.size)]
             beside += [tasks.create_task(loop()) for loop in (self._report_loop, self._watch_core)]
             if parts.validation is not None:
-                beside.append(tasks.create_task(parts.validation.run()))
+                validation = tasks.create_task(parts.validation.run())
             await self._tell_given_up()
             learner = tasks.create_task(self._learner_loop())
             lanes = [tasks.create_task(self._rollout_lane(i)) for i in range(len(self._lanes))]
             await asyncio.gather(*lanes)
+            if parts.validation is not None:
+                parts.validation.end()
             rollout_s = time.monotonic() - self._start_s
             await self._finished.join()
             self._rollouts_over = True
             self._groups_changed.set()
             await learner
+            if parts.validation is not None:
+                await validation  # an attempt left alone would meet the next one in its browser
             for task in beside:
                 task.cancel()
         if parts.core.lost.is_set():

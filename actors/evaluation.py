@@ -12,7 +12,7 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,11 +98,13 @@ async def evaluate(
     num_lanes: int,
     archive: Archive | None = None,
     pinned: Published | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Evaluation:
     """Try `agent` once on each task; the same seed gives each task the same draws.
 
     Some attempts go into `archive`, under `phase`. The policy has the newest weights, or those of
-    `pinned`, whatever is published meanwhile.
+    `pinned`, whatever is published meanwhile. Once `is_over`, no further attempt begins, and what
+    was not tried is missing.
     """
     began_s = time.monotonic()
     found: dict[int, TaskOutcome] = {}
@@ -112,6 +114,8 @@ async def evaluate(
     async def lane() -> None:
         nonlocal num_steps
         for index, task in todo:
+            if is_over():
+                return
             is_recorded = archive is not None and archive.wants(phase, task)
             for order in _tries(agent, task, index, config, seed, phase):
                 order = dataclasses.replace(order, is_recorded=is_recorded)

@@ -88,12 +88,19 @@ class RolloutWorker:
     # --- Work side -------------------------------------------------------------------------------
 
     async def run_attempt(self, order: AttemptOrder) -> Outcome:
-        """Run one attempt to its end; an infra failure is a report, not an exception."""
-        self._attempt = asyncio.ensure_future(self._run(order))
+        """Run one attempt to its end; an infra failure is a report, not an exception.
+
+        An attempt still under way is one that nobody waits for any more: it is ended first, and
+        its browser with it, whose state nobody knows.
+        """
+        if self._attempt is not None:
+            await self.close()
+        attempt = self._attempt = asyncio.ensure_future(self._run(order))
         try:
-            return await self._attempt
+            return await attempt
         finally:
-            self._attempt = None
+            if self._attempt is attempt:
+                self._attempt = None
             self._num_done += 1
 
     async def close(self) -> None:

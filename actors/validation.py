@@ -48,6 +48,7 @@ class Validation:
         self._on_result = on_result
         self._due: Published | None = None
         self._changed = asyncio.Event()
+        self._is_over = False
 
     def offer(self, published: Published) -> None:
         """A new version: it is due when a multiple of the interval was reached since the last."""
@@ -57,14 +58,21 @@ class Validation:
             self._changed.set()
         self._last_version = published.policy_version
 
+    def end(self) -> None:
+        """Training is over: `run` returns when the attempt under way has ended."""
+        self._is_over = True
+        self._changed.set()
+
     async def run(self) -> None:
-        """For ever; what is under way when it is cancelled is not reported."""
-        while True:
+        """Until `end`; a version that was not tried to the end is not reported."""
+        while not self._is_over:
             await self._changed.wait()
             self._changed.clear()
             published, self._due = self._due, None
             if published is not None:
-                self._on_result(published.policy_version, await self._try(published))
+                evaluation = await self._try(published)
+                if not self._is_over:
+                    self._on_result(published.policy_version, evaluation)
 
     async def _try(self, published: Published) -> Evaluation:
         version = published.policy_version
@@ -78,4 +86,5 @@ class Validation:
             phase=f"{VALIDATION}.{version}",
             num_lanes=1,
             pinned=published,
+            is_over=lambda: self._is_over,
         )

@@ -64,6 +64,22 @@ async def test_each_step_is_marked_with_the_version_that_took_it(worker: Rollout
     await worker.close()
 
 
+async def test_an_attempt_that_nobody_waits_for_is_ended_before_the_next_begins(
+    worker: RolloutWorker,
+):
+    offer(worker, 0)
+    expected, _, _ = await worker.run_attempt(make_order(seed=3))
+    left = asyncio.ensure_future(worker.run_attempt(make_order(seed=4)))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not left.done()
+    found, _, report = await worker.run_attempt(make_order(seed=3))
+    assert left.cancelled() or isinstance(left.exception(), asyncio.CancelledError)
+    assert not report.stop.is_infra_failure()
+    assert found.steps == expected.steps and found.final_answer == expected.final_answer
+    await worker.close()
+
+
 async def test_a_policy_without_weights_is_refused(worker: RolloutWorker):
     with pytest.raises(RuntimeError, match="offer_weights"):
         await worker.run_attempt(make_order())
