@@ -109,14 +109,8 @@ async def try_contenders(
         folder.episodes, per_kind=job.logger.episodes_per_kind, limit_mb=job.logger.episodes_mb
     )
     evaluations: dict[str, Evaluation] = {}
-    async with open_session(
-        make_launcher(job.launch, _worker_configs(job, policy)),
-        env=job.env,
-        rollout=job.rollout,
-        cluster=job.cluster,
-        logger_config=job.logger,
-        on_started=on_started,
-    ) as session:
+    launcher = make_launcher(job.launch, _worker_configs(job, policy))
+    async with open_session(launcher, job, on_started=on_started) as session:
         for number, (name, contender) in enumerate(contenders.items()):
             pinned = contender.weights
             if pinned is not None:  # the versions of several contenders say nothing of their order

@@ -114,10 +114,10 @@ async def evaluate(
     async def lane() -> None:
         nonlocal num_steps
         for index, task in todo:
-            if is_over():
-                return
             is_recorded = archive is not None and archive.wants(phase, task)
             for order in _tries(agent, task, index, config, seed, phase):
+                if is_over():
+                    return
                 order = dataclasses.replace(order, is_recorded=is_recorded)
                 result = await rollouts.run(order, pinned=pinned)
                 if isinstance(result, LostAttempt):

@@ -11,13 +11,12 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from actors.config import ClusterConfig, Launch, LoggerConfig, RolloutConfig, WorkerConfigs
+from actors.config import EvaluateJob, Launch, TrainJob, WorkerConfigs
 from actors.interrupts import answering_sigusr1
 from actors.memory import MemorySampler
 from actors.pool import RestartBudget, RewardPool, RolloutPool, WorkerPool
 from actors.types import Launcher, RewardHandle, RolloutHandle
 from actors.waiting import Waiting
-from envs.config import EnvConfig
 
 logger = logging.getLogger(__name__)
 
@@ -59,19 +58,14 @@ def _authenticate_local_ray() -> None:
 
 @contextlib.asynccontextmanager
 async def open_session(
-    launcher: Launcher,
-    *,
-    env: EnvConfig,
-    rollout: RolloutConfig,
-    cluster: ClusterConfig,
-    logger_config: LoggerConfig,
-    on_started: Callable[[], None],
+    launcher: Launcher, job: TrainJob | EvaluateJob, *, on_started: Callable[[], None]
 ) -> AsyncIterator[Session]:
     """Bring both pools up and watch them; everything is closed at the end, whatever happened.
 
     `on_started` is called once the platform is up. The first failure of anything that runs beside
     the caller cancels the caller and comes out as an `ExceptionGroup`.
     """
+    rollout, cluster = job.rollout, job.cluster
     try:
         await launcher.start()
         on_started()
@@ -96,9 +90,9 @@ async def open_session(
                 waiting=waiting,
                 spawn=tasks.create_task,
             )
-            memory = MemorySampler(logger_config.memory_interval_s)
+            memory = MemorySampler(job.logger.memory_interval_s)
             pools = (rollout_workers, reward_workers)
-            silence = _report_silence(waiting, logger_config.silence_interval_s)
+            silence = _report_silence(waiting, job.logger.silence_interval_s)
             beside = [tasks.create_task(memory.run()), tasks.create_task(silence)]
             try:
                 await asyncio.gather(*(pool.start() for pool in pools))
@@ -106,7 +100,7 @@ async def open_session(
                 yield Session(
                     launcher=launcher,
                     rollouts=RolloutPool(
-                        rollout_workers, env=env, rollout=rollout, cluster=cluster
+                        rollout_workers, env=job.env, rollout=rollout, cluster=cluster
                     ),
                     rewards=RewardPool(reward_workers, cluster=cluster),
                     restarts=restarts,

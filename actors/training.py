@@ -76,14 +76,7 @@ async def train(
     metrics = open_metrics(folder, job.logger)
     trace = Trace(folder.trace if job.trace else None)
     try:
-        async with open_session(
-            launcher,
-            env=job.env,
-            rollout=job.rollout,
-            cluster=job.cluster,
-            logger_config=job.logger,
-            on_started=on_started,
-        ) as session:
+        async with open_session(launcher, job, on_started=on_started) as session:
             run = _TrainingRun(job, folder, metrics, trace, session, task_set)
             try:
                 summary = await run.to_summary(tasks, checkpoint)

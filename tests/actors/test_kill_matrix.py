@@ -26,6 +26,7 @@ from actors.run_folder import RunFolder
 from envs.browser.profile import profiles_root
 from envs.config import BrowserConfig, EnvConfig
 from tests.actors.jobs import SMALL, rows, run_job, without_evaluation
+from tests.actors.processes import browser_of
 
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
 JOB = dataclasses.replace(
@@ -76,16 +77,6 @@ class WatchedLauncher(RayLauncher):
             browser = browser_of(self.pids["rollout 0"])
             return browser.parent() if browser is not None and name == "driver" else browser
         return psutil.Process(self.pids[name])
-
-
-def browser_of(rollout_pid: int) -> psutil.Process | None:
-    """The main process of the actor's browser; its helpers have a `--type`."""
-    for process in psutil.Process(rollout_pid).children(recursive=True):
-        line = process.cmdline()
-        is_helper = any(argument.startswith("--type") for argument in line)
-        if any(argument.startswith("--user-data-dir") for argument in line) and not is_helper:
-            return process
-    return None
 
 
 def profiles() -> set[Path]:

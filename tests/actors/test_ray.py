@@ -24,6 +24,7 @@ from envs.browser.profile import profiles_root
 from envs.config import EnvConfig
 from learner.checkpoint import load_checkpoint
 from tests.actors.jobs import SMALL, rows, run_job, without_evaluation
+from tests.actors.processes import browser_of
 
 ROOT = Path(__file__).resolve().parents[2]
 JOB = dataclasses.replace(
@@ -61,16 +62,6 @@ class WatchedLauncher(RayLauncher):
         handle = await super().start_rollout(index)
         self.rollout_pids.append((await handle.health()).pid)
         return handle
-
-
-def browser_of(rollout_pid: int) -> psutil.Process | None:
-    """The main process of the actor's browser; its helpers have a `--type`."""
-    for process in psutil.Process(rollout_pid).children(recursive=True):
-        line = process.cmdline()
-        is_helper = any(argument.startswith("--type") for argument in line)
-        if any(argument.startswith("--user-data-dir") for argument in line) and not is_helper:
-            return process
-    return None
 
 
 async def until(condition: Callable[[], object], running: asyncio.Future[object]) -> None:

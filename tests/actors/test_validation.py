@@ -7,13 +7,13 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
-import orjson
 import pytest
 
 from actors.config import ClusterConfig, EvaluationConfig, RolloutConfig
 from actors.evaluation import Evaluation, validation_tasks
 from actors.launch_inprocess import InProcessLauncher
 from actors.pool import RestartBudget, RewardPool, RolloutPool, WorkerPool
+from actors.show.curves import read_rows
 from actors.types import Attempt, AttemptOrder, LostAttempt, Published
 from actors.validation import Validation
 from actors.waiting import Waiting
@@ -111,13 +111,9 @@ async def test_training_goes_on_while_a_version_is_validated(tmp_path: Path):
     assert all(row["eval/num_tasks"] == 2 for row in tried)
     ended = [row["learner/policy_version"] for row in rows(folder, "update")]
     assert max(ended) > versions[0], "no update ended after the first version was tried"
-    order = [row["event"] for row in rows_of_all(folder.metrics)]
+    order = [row["event"] for row in read_rows(folder.metrics)]
     first = order.index("evaluation")
     assert "attempt" in order[first:], "training attempts ended after it, too"
-
-
-def rows_of_all(path: Path) -> list[dict[str, object]]:
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def test_a_split_that_ends_gives_the_tasks_that_it_has(tmp_path: Path):
