@@ -91,7 +91,7 @@ async def bench(
 
 async def bench_run(
     job: TrainJob, folder: RunFolder, metrics: MetricsLog, *, on_started: Callable[[], None]
-) -> dict[str, float]:
+) -> dict[str, float | None]:
     """Bench the newest checkpoint of a training run, beside what it began as and two baselines.
 
     What its summary says as `forage_bench`; the whole lies in its folder as `bench.json`.

@@ -43,23 +43,26 @@ def agent_figures(evaluation: Evaluation, tasks: Sequence[Task]) -> dict[str, An
 
 
 def _figures(outcomes: Sequence[TaskOutcome]) -> dict[str, Any]:
-    """Score and interval in points; steps and invalid share are None where nothing was tried."""
+    """Score and interval in points; None where nothing was tried, as are the others."""
     rate = wilson(sum(outcome.is_right for outcome in outcomes), len(outcomes))
     num_steps = sum(outcome.num_steps for outcome in outcomes)
     num_invalid = sum(outcome.num_invalid for outcome in outcomes)
     return {
-        "score": round(100.0 * rate.value, 2),
-        "ci95": [round(100.0 * rate.low, 2), round(100.0 * rate.high, 2)],
+        "score": round(100.0 * rate.value, 2) if outcomes else None,
+        "ci95": [round(100.0 * rate.low, 2), round(100.0 * rate.high, 2)] if outcomes else None,
         "num_tasks": rate.num_tasks,
         "mean_steps": round(num_steps / rate.num_tasks, 2) if rate.num_tasks else None,
         "invalid_share": round(num_invalid / num_steps, 4) if num_steps else None,
     }
 
 
-def headline(agents: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """What a training run's summary says: points of the policy, by sub-score, and of the others."""
+def headline(agents: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    """What a training run's summary says: points of the policy, by sub-score, and of the others.
+
+    `num_missing` are the policy's tasks that the world broke at every try.
+    """
     policy = agents[POLICY]
-    found = {"score": policy["score"]}
+    found = {"score": policy["score"], "num_missing": policy["num_missing"]}
     found |= {name: policy["sub_scores"][name]["score"] for name in SUB_SCORES}
     return found | {short: agents[name]["score"] for name, short in _HEADLINE.items()}
 

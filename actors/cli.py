@@ -231,8 +231,8 @@ _NOT_FOR_BENCH = (
     "env.task_set",
     "env.path",
     "env.max_steps",
-    "env.web.",
-    "env.corpus.",
+    "env.web",
+    "env.corpus",
 )
 
 

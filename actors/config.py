@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from agent.config import PolicyConfig
 from agent.registry import AGENTS
-from envs.config import EnvConfig
+from envs.config import EnvConfig, ScreenshotMode, Templates
 from envs.registry import check_name
 from envs.web.bench_steps import ORACLE_STEPS
-from learner.config import LearnerConfig, ReplayConfig
+from learner.config import LearnerConfig, ReplayConfig, Schedule
 from reward_server.config import RewardConfig
 
 BENCH_TASK_SET, NUM_BENCH_TASKS = "forage_bench", len(ORACLE_STEPS)
@@ -266,6 +266,20 @@ class TrainJob:
             raise ValueError(
                 "env.task_set: expected one to train on, got forage_bench, which is but for "
                 "`foragerl bench` and evaluation.bench"
+            )
+        if self.env.web.templates is Templates.HELD_OUT:
+            raise ValueError(
+                "env.web.templates: expected train, got held_out, which nothing may train on"
+            )
+        if self.algo.objective.schedule is Schedule.VALIDATION:
+            raise ValueError(
+                "algo.objective.schedule: expected constant, linear or early_decay, got "
+                "validation: a run does not tell its learner of validations yet"
+            )
+        if "vision" in self.policy.active_streams() and self.env.screenshot is ScreenshotMode.NEVER:
+            raise ValueError(
+                "policy.streams: expected none of vision, as env.screenshot=never gives it no "
+                "picture; set env.screenshot=new_page or every_step"
             )
         _check_cores(self.launch, self.rollout, self.cluster)
 

@@ -14,7 +14,8 @@ from learner.config import Candidates, ObjectiveConfig
 
 def num_candidates(config: ObjectiveConfig, progress: float) -> int:
     """K at `progress`, linear between the first and the last setting."""
-    first, last = config.num_candidates, config.num_candidates_final
+    first = config.num_candidates
+    last = config.num_candidates_final or first
     return round(first + (last - first) * progress)
 
 

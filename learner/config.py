@@ -139,7 +139,7 @@ class ObjectiveConfig:
     label_smoothing: float = 0.05  # of plackett_luce, whose optimum is an infinite margin without
     candidates: Candidates = Candidates.ALL
     num_candidates: int = 4  # K, the executed action included; of by_type and policy
-    num_candidates_final: int = 4  # at progress 1, linear in between
+    num_candidates_final: int = 0  # at progress 1, linear in between; 0 is as at the beginning
 
     kl_initial: float = 0.05  # lam, weight of the action-aware KL to the reference
     kl_min: float = 1e-4  # lam stays within [kl_min, kl_max]
@@ -159,7 +159,9 @@ class ObjectiveConfig:
         limits = ("stale_episode_nats", "prox_kl_limit_nats")
         _require(key, self, (*more, *limits), 0.0, math.inf)
         _require(key, self, ("gae_lambda", "label_smoothing", "entropy_floor"), 0.0, 1.0)
-        _require(key, self, ("num_candidates", "num_candidates_final"), 2, math.inf)
+        _require(key, self, ("num_candidates",), 2, math.inf)
+        if self.num_candidates_final:
+            _require(key, self, ("num_candidates_final",), 2, math.inf)
         self._check_layer_weights(key)
         if self.step_loss is not StepLoss.LISTWISE and self.candidates is Candidates.ALL:
             raise ValueError(
@@ -225,6 +227,11 @@ class LearnerConfig:
         _require(key, self, ("critic_width",), 1, math.inf)
         _require(key, self, ("final_learning_rate",), 0.0, self.learning_rate)
         _require(key, self, ("reference_rate",), 0.0, 1.0)
+        if self.objective.gates_step and self.step_teacher is not StepTeacher.GRAPH:
+            raise ValueError(
+                "algo.objective.gates_step: expected step_teacher=graph, which right attempts can "
+                f"be held against, got {self.step_teacher.value}"
+            )
 
     @property
     def has_graph_teacher(self) -> bool:

@@ -85,15 +85,17 @@ class Critic:
             for part in np.array_split(order, count):
                 batch = self._collate([records[i] for i in part])
                 loss = (self._network(batch)(batch) - wanted[part]).square().mean()
-                self._step(loss)
+                self._step(loss, means)
                 means.add("learner/critic_loss", loss.item())
 
-    def _step(self, loss: Tensor) -> None:
+    def _step(self, loss: Tensor, means: Means) -> None:
         assert self._net is not None and self._optimizer is not None
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self._net.parameters(), self._config.max_grad_norm)
-        if torch.isfinite(norm):
+        is_finite = bool(torch.isfinite(norm))
+        means.add_total("learner/skipped_critic_steps", not is_finite)
+        if is_finite:
             self._optimizer.step()
 
     def _batches(self, records: Sequence[StepRecord]) -> Iterator[PolicyBatch]:

@@ -37,8 +37,7 @@ def leave_one_out_deviations(returns: Sequence[np.ndarray]) -> list[np.ndarray]:
     depend on the member's own actions, so the gradient stays exact, also when the members come
     from different policy versions. A group of one has no baseline and deviates by 0, never by its
     raw return. RLOO (arXiv 2402.14740) per step and layer; without the division by the group's
-    standard deviation, as in Dr. GRPO (arXiv 2503.20783). Left out: baselines from equal
-    observations at other times, and critics.
+    standard deviation, as in Dr. GRPO (arXiv 2503.20783).
     """
     if len(returns) == 1:
         return [np.zeros_like(returns[0])]

@@ -35,14 +35,14 @@ def term_weights(config: ObjectiveConfig, done: float) -> TermWeights:
     beta must be able to overpower it afterwards.
     """
     first = TermWeights(step=config.step_weight, outcome=config.outcome_weight)
+    floor = min(config.step_weight_final, config.step_weight)  # 0 stays 0: outcome-only learning
     if config.schedule is Schedule.CONSTANT:
         return first
     gain = config.outcome_weight_final - config.outcome_weight
     if config.schedule is Schedule.LINEAR:
-        fall = config.step_weight_final - config.step_weight
+        fall = floor - config.step_weight
         return TermWeights(step=first.step + fall * done, outcome=first.outcome + gain * done)
     decayed = config.step_weight * (1 - 3 * done)
-    floor = min(config.step_weight_final, config.step_weight)  # 0 stays 0: outcome-only learning
     return TermWeights(
         step=max(floor, decayed), outcome=config.outcome_weight + gain * min(1.0, 3 * done)
     )

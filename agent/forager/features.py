@@ -45,8 +45,9 @@ from envs.types import (
 
 OPTION_COLUMNS = ("question_coverage", "open_coverage", "in_question")
 TAB_COLUMNS = ("is_open", "is_active", "name_in_question", "name_in_notes")
-# On the controls that close a banner or a pop-up.
+# On the field of a search engine.
 _SEARCH_WORDS = frozenset("search find query lookup 搜索 查找 检索".split())
+# On the controls that close a banner or a pop-up.
 _CLOSING_WORDS = frozenset(
     "close dismiss skip later not no without accept allow got agree ok cancel".split()
 )

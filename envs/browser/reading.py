@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Sequence
 
 from envs.browser.cdp import CdpError, Params
@@ -14,6 +15,8 @@ from envs.dom import DomNode, elements_from_dom
 from envs.driver import InfraError, PageSnapshot
 from envs.types import PageState, StopReason
 from envs.types import Tab as TabInfo
+
+_LOG = logging.getLogger(__name__)
 
 _SCREENSHOT_SCALE = 0.5
 _JPEG_QUALITY = 80
@@ -109,6 +112,7 @@ async def _screenshot(tab: Tab, page: DecodedPage, config: BrowserConfig) -> byt
     except InfraError as error:
         # Chromium paints nothing, and so takes no picture, before the style sheets are in.
         if error.stop is StopReason.INFRA_TIMEOUT and not tab.is_loaded:
+            _LOG.debug("no picture of %s: %s", tab.url, error)
             return b""
         raise
     return base64.b64decode(answer["data"])

@@ -27,7 +27,7 @@ TASKS_PER_SUB_SCORE = 100
 NUM_TASKS = TASKS_PER_SUB_SCORE * len(SUB_SCORES)
 LEAST_CAP, MOST_CAP = 20, 200  # steps
 _STEPS_PER_ORACLE_STEP = 3
-# Four tasks in English, then one in Chinese, of each kind.
+# Of five tasks of each kind one is in Chinese.
 _LANGUAGES = ("en", "zh", "en", "en", "en")
 _HAZARDS = WebConfig(
     cookie_banner_rate=0.3, login_popup_rate=0.3, slow_resource_rate=0.15, hazards=0.5

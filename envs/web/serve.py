@@ -13,7 +13,7 @@ import re
 from aiohttp import web
 
 from envs.config import Templates, WebConfig
-from envs.site import PageRequest, PageResponse, Site
+from envs.site import PageResponse, Site, answer, page_request
 from envs.types import Split
 from envs.web.hazards import NO_HAZARDS, draw_hazards
 from envs.web.sites.shell import SEARCH_HOST
@@ -59,14 +59,9 @@ def person_app(site: Site, port: int) -> web.Application:
         host = http_request.host.partition(":")[0]  # browsers leave out port 80
         if not host.endswith(_OUTER_DOMAIN):
             raise web.HTTPFound(start_url(port))
-        response = site.respond(
-            PageRequest(
-                host=host.removesuffix(".localhost") + ".test",
-                path=http_request.path,
-                query=dict(http_request.query),
-                cookies=dict(http_request.cookies),
-            )
-        )
+        inner = host.removesuffix(".localhost") + ".test"
+        cookies = dict(http_request.cookies)
+        response = answer(site, page_request(inner, http_request.raw_path, cookies))
         await asyncio.sleep(response.delay_s)
         return _outward(response, port)
 

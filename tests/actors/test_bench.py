@@ -93,7 +93,8 @@ def test_a_run_benches_at_its_end_and_its_checkpoint_can_be_benched_again(tmp_pa
     job = dataclasses.replace(SMALL, evaluation=evaluation, train=train)
     launcher = InProcessLauncher(job.worker_configs())
     summary, folder = asyncio.run(run_job(job, tmp_path, launcher))
-    assert set(summary["forage_bench"]) == HEADLINE
+    assert set(summary["forage_bench"]) == HEADLINE | {"num_missing"}
+    assert summary["forage_bench"]["num_missing"] == 0
     assert summary["forage_bench"]["oracle"] == 100.0
     assert orjson.loads(folder.summary.read_bytes())["forage_bench"] == summary["forage_bench"]
     found = orjson.loads(folder.bench.read_bytes())
@@ -164,7 +165,8 @@ def test_a_sub_score_that_was_not_tried_has_no_figures():
 def test_the_summary_of_a_run_has_points_of_all_that_the_figure_is_held_against():
     figures = agent_figures(made_by_hand(tasks_of_bench(6)), tasks_of_bench(6))
     agents = dict.fromkeys(("policy", "untrained", "bm25_first_hit", "oracle"), figures)
-    assert headline(agents) == dict.fromkeys(HEADLINE, 50.0)
+    missing = agents["policy"]["num_missing"]
+    assert headline(agents) == {**dict.fromkeys(HEADLINE, 50.0), "num_missing": missing}
 
 
 def test_agents_by_default_and_by_name():

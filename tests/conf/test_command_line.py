@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,20 @@ def test_help_and_version_need_nothing(capsys: pytest.CaptureFixture[str]):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("foragerl ")
     assert main([]) == EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        (["env.web.templates=held_out"], "env.web.templates"),
+        (["algo.objective.schedule=validation"], "algo.objective.schedule"),
+        (["algo=siblings", "algo.objective.gates_step=true"], "algo.objective.gates_step"),
+        (
+            ["env=web_fast", "policy.streams=[page,vision]", "policy.vision_weights=random"],
+            "policy.streams",
+        ),
+    ],
+)
+def test_what_would_silently_do_nothing_is_refused(settings: list[str], key: str):
+    with pytest.raises(ValueError, match=re.escape(key)):
+        compose_job("train", *settings)

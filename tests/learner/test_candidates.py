@@ -62,6 +62,7 @@ def test_from_the_policy_likely_actions_are_drawn_more_often() -> None:
 
 
 def test_the_number_of_candidates_follows_the_run() -> None:
+    assert num_candidates(ObjectiveConfig(num_candidates=8), 1.0) == 8
     config = ObjectiveConfig(num_candidates=2, num_candidates_final=8)
     assert [num_candidates(config, p) for p in (0.0, 0.5, 1.0)] == [2, 5, 8]
 

@@ -45,6 +45,7 @@ def test_linear_crosses_over_and_outcome_only_stays_outcome_only() -> None:
     assert _at(linear, 0.0, 0.5, 1.0) == [(1.0, 0.3), (0.55, 1.15), (0.1, 2.0)]
     without = dataclasses.replace(EARLY, step_weight=0.0)
     assert _at(without, 0.0, 0.9) == [(0.0, 0.3), (0.0, 2.0)]
+    assert _at(dataclasses.replace(linear, step_weight=0.0), 0.0, 1.0) == [(0.0, 0.3), (0.0, 2.0)]
 
 
 def test_validation_moves_on_by_gains_and_stalls_and_never_back() -> None:
