@@ -8,8 +8,9 @@ one rule decides what counts as an element, what its text is and what surrounds 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urljoin
 
 from envs.types import Role
@@ -19,7 +20,9 @@ MAX_CONTEXT_CHARS = 300
 # A fixed layer over this share of the viewport catches every click, whatever it is called.
 MODAL_VIEWPORT_SHARE = 0.6
 
-_WHITE_SPACE = re.compile(r"\s+")
+# A web address with a host: seen from another web page, only that page's scheme matters.
+_HAS_HOST = re.compile(r"https?://[^/?#]")
+_MAX_URLS_KEPT = 4096
 _SKIPPED_TAGS = frozenset(
     {"script", "style", "noscript", "template", "head", "title", "meta", "link"}
 )
@@ -98,11 +101,18 @@ class PageElement:
 
 def fold(text: str) -> str:
     """White space folded to single spaces, ends trimmed."""
-    return _WHITE_SPACE.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def absolute_url(base_url: str, url: str) -> str:
     """`url` as seen from `base_url`; "" for what is no URL, as pages may write anything there."""
+    scheme, mark, _ = base_url.partition("://")
+    is_from_anywhere = mark and _HAS_HOST.match(url)
+    return _joined(f"{scheme}://" if is_from_anywhere else base_url, url)
+
+
+@lru_cache(maxsize=_MAX_URLS_KEPT)
+def _joined(base_url: str, url: str) -> str:
     try:
         return urljoin(base_url, url)
     except ValueError:
@@ -110,7 +120,7 @@ def absolute_url(base_url: str, url: str) -> str:
 
 
 class _Document:
-    """Children, texts and ancestors of a row list."""
+    """Children, texts, controls and ancestors of a row list."""
 
     def __init__(self, nodes: Sequence[DomNode]) -> None:
         self.nodes = nodes
@@ -118,13 +128,31 @@ class _Document:
         for row, node in enumerate(nodes):
             if node.parent >= 0:
                 self.children[node.parent].append(row)
+        self.controls = [_interactive_role(node) for node in nodes]
         self._texts: dict[int, str] = {}
 
     def text(self, row: int) -> str:
         """Rendered text below a row, folded."""
-        if row not in self._texts:
-            self._texts[row] = fold(self._raw_text(row))
-        return self._texts[row]
+        found = self._texts.get(row)
+        if found is None:
+            found = self._texts[row] = fold(self._raw_text(row))
+        return found
+
+    def is_below(self, tops: Collection[int]) -> list[bool]:
+        """Of each row, whether it is one of `tops` or stands below one."""
+        found: list[bool] = []
+        for row, node in enumerate(self.nodes):
+            found.append(row in tops or (node.parent >= 0 and found[node.parent]))
+        return found
+
+    def is_above(self, rows: Collection[int]) -> list[bool]:
+        """Of each row, whether one of `rows` stands below it."""
+        found = [False] * len(self.nodes)
+        for row in reversed(range(len(self.nodes))):
+            parent = self.nodes[row].parent
+            if parent >= 0 and (found[row] or row in rows):
+                found[parent] = True
+        return found
 
     def _raw_text(self, row: int) -> str:
         """Texts below a row in order; a stack, because pages nest deeper than Python may."""
@@ -185,9 +213,11 @@ def elements_from_dom(
 ) -> tuple[tuple[PageElement, ...], bool]:
     """Rows of the element table in document order, and whether `max_elements` cut some off."""
     document = _Document(nodes)
-    dialogs, modals = _layers(nodes, viewport)
     blocks = {row for row, node in enumerate(nodes) if _is_text_block(document, row, node)}
-    outer_blocks = {a for row in blocks for a in document.ancestors(row) if a in blocks}
+    has_block = document.is_above(blocks)
+    in_table_row = document.is_below({row for row, node in enumerate(nodes) if node.tag == "tr"})
+    dialogs, modals = _layers(nodes, viewport)
+    in_dialog, in_modal = document.is_below(dialogs), document.is_below(modals)
     elements: list[PageElement] = []
     heading = ""
     for row, node in enumerate(nodes):
@@ -195,39 +225,38 @@ def elements_from_dom(
             continue
         if node.tag in _HEADING_TAGS:
             heading = document.text(row)[:MAX_CONTEXT_CHARS]
-        role = _interactive_role(node)
+        role = document.controls[row]
         is_text = role is None
         if is_text:
-            if row not in blocks or (row in outer_blocks and node.tag != "tr"):
+            if row not in blocks or (has_block[row] and node.tag != "tr"):
                 continue
             if node.tag != "tr" and _only_repeats_a_control(document, row):
                 continue
-            if any(nodes[a].tag == "tr" for a in document.ancestors(row)):
+            if node.parent >= 0 and in_table_row[node.parent]:
                 continue
             role = _BLOCK_ROLES.get(node.tag, Role.PARAGRAPH)
         assert role is not None
         if len(elements) == max_elements:
             return tuple(elements), True
-        ancestors = document.ancestors(row)
         elements.append(
             PageElement(
                 node_ref=node.node_ref,
                 role=role,
                 text=_label(document, row, role),
-                context=heading if is_text else _context(document, row, ancestors) or heading,
+                context=heading if is_text else _context(document, row) or heading,
                 value=node.value,
                 href=_target(node, base_url) if role is Role.LINK else "",
                 options=_options(document, row) if role is Role.SELECT else (),
                 box=node.box,
                 frame_slot=node.frame_slot,
-                is_in_view=_meets_viewport(node.box, viewport, scroll_y_px),
-                is_occluded=bool(modals) and not any(a in modals for a in (row, *ancestors)),
+                is_in_view=meets_viewport(node.box, viewport, scroll_y_px),
+                is_occluded=bool(modals) and not in_modal[row],
                 is_focused=node.is_focused,
                 is_disabled="disabled" in node.attributes,
                 is_checked=node.is_checked,
                 is_clickable=node.has_listener or not (is_text or role is Role.IMAGE),
                 is_typable=role is Role.TEXTBOX and "readonly" not in node.attributes,
-                is_in_dialog=any(a in dialogs for a in (row, *ancestors)),
+                is_in_dialog=in_dialog[row],
                 style=node.style,
             )
         )
@@ -258,6 +287,8 @@ def _layers(nodes: Sequence[DomNode], viewport: tuple[int, int]) -> tuple[set[in
 
 def _interactive_role(node: DomNode) -> Role | None:
     """Role of a control, or None for anything else."""
+    if node.tag == "#text":
+        return None
     if node.tag == "a" and "href" in node.attributes:
         return Role.LINK
     if node.tag == "button" or node.attributes.get("role") == "button":
@@ -295,7 +326,7 @@ def _only_repeats_a_control(document: _Document, row: int) -> bool:
     stack, control_texts = list(reversed(document.children[row])), []
     while stack:
         child = stack.pop()
-        if _interactive_role(document.nodes[child]) is not None:
+        if document.controls[child] is not None:
             control_texts.append(document.text(child))
         else:
             stack.extend(reversed(document.children[child]))
@@ -320,10 +351,10 @@ def _label(document: _Document, row: int, role: Role) -> str:
     return fold(shown)[:MAX_TEXT_CHARS]
 
 
-def _context(document: _Document, row: int, ancestors: Sequence[int]) -> str:
+def _context(document: _Document, row: int) -> str:
     """Text of the nearest enclosing block that says more than the element itself, else ""."""
     own = document.text(row)
-    for ancestor in ancestors:
+    for ancestor in document.ancestors(row):
         if document.nodes[ancestor].tag in _CONTEXT_TAGS and document.text(ancestor) != own:
             return document.text(ancestor)[:MAX_CONTEXT_CHARS]
     return ""
@@ -347,6 +378,7 @@ def _options(document: _Document, row: int) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _meets_viewport(box: Box, viewport: tuple[int, int], scroll_y_px: float) -> bool:
+def meets_viewport(box: Box, viewport: tuple[int, int], scroll_y_px: float) -> bool:
+    """Whether part of a box can be seen."""
     top = box[1] - scroll_y_px
     return box[2] > 0 and box[3] > 0 and top < viewport[1] and top + box[3] > 0

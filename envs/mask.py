@@ -15,6 +15,7 @@ from envs.actions import (
 from envs.driver import PageSnapshot
 from envs.types import ElementFlag, ElementTable, Role
 
+_IS_TEXT = np.array([role.is_text() for role in Role], dtype=bool)  # by role
 _OPENABLE_SCHEMES = ("http://", "https://")
 # Subpixel rounding leaves a page that is scrolled to its end short of it by less than this.
 _SCROLL_SLACK_PX = 2.0
@@ -22,7 +23,8 @@ _SCROLL_SLACK_PX = 2.0
 
 def make_mask(table: ElementTable, num_spans: int, snapshot: PageSnapshot) -> ActionMask:
     """Two-level mask of one observation."""
-    element = _element_mask(table, len(snapshot.tabs))
+    option = _option_mask(table)
+    element = _element_mask(table, len(snapshot.tabs), option)
     span = np.zeros((NUM_TYPES, num_spans), dtype=bool)
     span[TYPE_INDEX["type"]] = True
     span[TYPE_INDEX["answer"]] = True
@@ -41,10 +43,10 @@ def make_mask(table: ElementTable, num_spans: int, snapshot: PageSnapshot) -> Ac
     kind[TYPE_INDEX["switch_tab"]] = bool(tab.any())
     kind[TYPE_INDEX["close_tab"]] = len(snapshot.tabs) > 1
     kind[TYPE_INDEX["wait_ms"]] = True
-    return ActionMask(type=kind, element=element, span=span, option=_option_mask(table), tab=tab)
+    return ActionMask(type=kind, element=element, span=span, option=option, tab=tab)
 
 
-def _element_mask(table: ElementTable, num_tabs: int) -> np.ndarray:
+def _element_mask(table: ElementTable, num_tabs: int, option: np.ndarray) -> np.ndarray:
     """Legal elements by type, bool [NUM_TYPES, E]."""
     flags = table.flags
     role = table.role
@@ -53,14 +55,14 @@ def _element_mask(table: ElementTable, num_tabs: int) -> np.ndarray:
     typable = free & flags[:, ElementFlag.TYPABLE]
     has_value = np.array([bool(v) for v in table.value], dtype=bool)
     opens = np.array([href.startswith(_OPENABLE_SCHEMES) for href in table.href], dtype=bool)
-    is_text = np.array([Role(r).is_text() for r in role], dtype=bool)
+    is_text = _IS_TEXT[role]
     has_text = np.array([bool(text) for text in table.text], dtype=bool)
     mask = np.zeros((NUM_TYPES, len(table)), dtype=bool)
     mask[TYPE_INDEX["click"]] = clickable & ~(typable & flags[:, ElementFlag.FOCUSED])
     mask[TYPE_INDEX["hover"]] = clickable & flags[:, ElementFlag.IN_VIEW]
     mask[TYPE_INDEX["type"]] = typable
     mask[TYPE_INDEX["clear"]] = typable & has_value
-    mask[TYPE_INDEX["select_option"]] = free & _option_mask(table).any(axis=1)
+    mask[TYPE_INDEX["select_option"]] = free & option.any(axis=1)
     mask[TYPE_INDEX["open_in_new_tab"]] = (
         clickable & opens & (role == Role.LINK) & (num_tabs < MAX_TABS)
     )

@@ -41,7 +41,7 @@ class EpisodeMemory:
 
 def page_key(url: str) -> str:
     """A URL without its fragment: what counts as one page."""
-    return urldefrag(url).url
+    return urldefrag(url).url if "#" in url else url
 
 
 def observe(snapshot: PageSnapshot, memory: EpisodeMemory, *, page_text_chars: int) -> Observation:
@@ -78,31 +78,30 @@ def observe(snapshot: PageSnapshot, memory: EpisodeMemory, *, page_text_chars: i
 def _element_table(snapshot: PageSnapshot, memory: EpisodeMemory) -> ElementTable:
     elements = snapshot.elements
     extracted = {note.text for note in memory.notes if note.url == page_key(snapshot.url)}
+    visited = memory.visited
+    columns = {
+        ElementFlag.IN_VIEW: [e.is_in_view for e in elements],
+        ElementFlag.OCCLUDED: [e.is_occluded for e in elements],
+        ElementFlag.FOCUSED: [e.is_focused for e in elements],
+        ElementFlag.DISABLED: [e.is_disabled for e in elements],
+        ElementFlag.CHECKED: [e.is_checked for e in elements],
+        ElementFlag.CLICKABLE: [e.is_clickable for e in elements],
+        ElementFlag.TYPABLE: [e.is_typable for e in elements],
+        ElementFlag.VISITED: [bool(e.href) and page_key(e.href) in visited for e in elements],
+        ElementFlag.EXTRACTED: [e.text in extracted and e.role.is_text() for e in elements],
+        ElementFlag.IN_DIALOG: [e.is_in_dialog for e in elements],
+    }
     flags = np.zeros((len(elements), NUM_ELEMENT_FLAGS), dtype=bool)
-    style = np.zeros((len(elements), len(StyleColumn)), dtype=np.float32)
-    for row, e in enumerate(elements):
-        flags[row, ElementFlag.IN_VIEW] = e.is_in_view
-        flags[row, ElementFlag.OCCLUDED] = e.is_occluded
-        flags[row, ElementFlag.FOCUSED] = e.is_focused
-        flags[row, ElementFlag.DISABLED] = e.is_disabled
-        flags[row, ElementFlag.CHECKED] = e.is_checked
-        flags[row, ElementFlag.CLICKABLE] = e.is_clickable
-        flags[row, ElementFlag.TYPABLE] = e.is_typable
-        flags[row, ElementFlag.VISITED] = bool(e.href) and page_key(e.href) in memory.visited
-        flags[row, ElementFlag.EXTRACTED] = e.role.is_text() and e.text in extracted
-        flags[row, ElementFlag.IN_DIALOG] = e.is_in_dialog
-        style[row] = (
-            e.style.font_size_px,
-            e.style.is_bold,
-            e.style.is_pointer,
-            e.style.luminance,
-        )
+    for flag, column in columns.items():
+        flags[:, flag] = column
+    looks = (e.style for e in elements)
+    style = [(s.font_size_px, s.is_bold, s.is_pointer, s.luminance) for s in looks]
     return ElementTable(
         role=np.array([e.role for e in elements], dtype=np.int8),
         box=np.array([e.box for e in elements], dtype=np.float32).reshape(-1, 4),
         frame_slot=np.array([e.frame_slot for e in elements], dtype=np.int16),
         flags=flags,
-        style=style,
+        style=np.array(style, dtype=np.float32).reshape(-1, len(StyleColumn)),
         text=tuple(e.text for e in elements),
         context=tuple(e.context for e in elements),
         value=tuple(e.value for e in elements),

@@ -110,7 +110,7 @@ class EvidenceReader:
         query = dict([parts.query.split("=")]) if parts.query else {}
         request = PageRequest(host=parts.netloc, path=unquote(parts.path), query=query, cookies={})
         document = parse_html(self._site.respond(request).body)
-        nodes, _ = dom_from_html(document, values={}, focused=-1)
+        nodes, _ = dom_from_html(document)
         elements, _ = elements_from_dom(
             nodes,
             base_url=url,

@@ -8,26 +8,21 @@ in-view flags are only makeshift, and there are no screenshots: ask Chromium for
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import urldefrag, urlsplit
 
 from lxml import html
 
 from envs.actions import MAX_TABS
-from envs.dom import absolute_url, elements_from_dom, fold
+from envs.dom import absolute_url
 from envs.driver import Effect, InfraError, PageSnapshot
 from envs.site import HOST_SUFFIX, Site, answer, page_request
 from envs.twin.forms import default_submitter, form_url, is_check, submits, toggle
-from envs.twin.html_dom import (
-    base_url,
-    dom_from_html,
-    elements_by_ref,
-    option_label,
-    parse_html,
-)
+from envs.twin.html_dom import option_label, parse_html
+from envs.twin.page import VIEWPORT, Page
 from envs.types import PageState, StopReason, Tab
 
-VIEWPORT = (1280, 720)
 MAX_REDIRECTS = 5
 MAX_CACHED_IMAGES = 4096
 # About what a step takes in Chromium; the twin's clock moves by it, and by what is waited.
@@ -38,34 +33,10 @@ _FOCUSABLE = frozenset({"a", "button", "input", "textarea"})
 
 
 @dataclass(kw_only=True, slots=True)
-class _Page:
-    """A loaded document and what was done to it."""
-
-    urls: list[str]  # the places in it that were visited, oldest first
-    document: html.HtmlElement
-    values: dict[int, str] = field(default_factory=dict)
-    focused: int = -1
-    scroll_y_px: float = 0.0
-    is_failed: bool = False  # nothing answered
-    late: list[tuple[float, html.HtmlElement]] = field(default_factory=list)  # when it swaps
-
-    @property
-    def url(self) -> str:
-        return self.urls[-1]
-
-    @property
-    def base_url(self) -> str:
-        return base_url(self.document, self.url)
-
-    def title(self) -> str:
-        return fold(self.document.findtext(".//title") or "")
-
-
-@dataclass(kw_only=True, slots=True)
 class _History:
     """The pages of one tab; the last one is shown."""
 
-    pages: list[_Page] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
 
 
 class TwinDriver:
@@ -91,7 +62,7 @@ class TwinDriver:
         self._site = site
         self._cookies = {}
         self._image_ok = {}
-        self._tabs = [_History(pages=[_Page(urls=["about:blank"], document=parse_html(b""))])]
+        self._tabs = [_History(pages=[self._new_page("about:blank", parse_html(b""))])]
         self._active = 0
 
     async def open(self, url: str) -> Effect:
@@ -104,27 +75,20 @@ class TwinDriver:
     async def snapshot(self, *, with_screenshot: bool) -> PageSnapshot:
         """Read the active page."""
         page = self._page
-        self._swap_late(page)
+        page.swap_late(self._clock_ms)
         self._clock_ms += STEP_MS
-        nodes, height_px = dom_from_html(page.document, values=page.values, focused=page.focused)
-        elements, is_truncated = elements_from_dom(
-            nodes,
-            base_url=page.base_url,
-            viewport=VIEWPORT,
-            scroll_y_px=page.scroll_y_px,
-            max_elements=self._max_elements,
-        )
+        reading = page.reading()
         return PageSnapshot(
             url=page.url,
-            title=page.title(),
-            elements=elements,
-            is_truncated=is_truncated,
+            title=reading.title,
+            elements=page.elements(),
+            is_truncated=reading.is_truncated,
             scroll_y_px=page.scroll_y_px,
-            page_height_px=height_px,
+            page_height_px=reading.height_px,
             viewport=VIEWPORT,
             tabs=tuple(
-                Tab(url=h.pages[-1].url, title=h.pages[-1].title(), active=i == self._active)
-                for i, h in enumerate(self._tabs)
+                Tab(url=shown.url, title=shown.reading().title, active=i == self._active)
+                for i, shown in enumerate(history.pages[-1] for history in self._tabs)
             ),
             can_go_back=len(page.urls) > 1 or len(self._tabs[self._active].pages) > 1,
             state=PageState.IDLE,
@@ -148,6 +112,7 @@ class TwinDriver:
             return self._submit(form, element)
         if is_check(element):
             toggle(element)
+            self._page.changed()
         return _still("ok")
 
     async def hover(self, node_ref: int) -> Effect:
@@ -190,8 +155,7 @@ class TwinDriver:
     async def scroll_by(self, dy_px: int) -> Effect:
         """Scroll the page."""
         page = self._page
-        _, height_px = dom_from_html(page.document, values={}, focused=-1)
-        furthest = max(0.0, height_px - VIEWPORT[1])
+        furthest = max(0.0, page.reading().height_px - VIEWPORT[1])
         page.scroll_y_px = min(max(0.0, page.scroll_y_px + dy_px), furthest)
         return _still("ok")
 
@@ -215,7 +179,7 @@ class TwinDriver:
         element = self._element(node_ref)
         if element is None or element.get("href") is None:
             return _still("target_gone")
-        url = absolute_url(self._page.base_url, element.get("href"))
+        url = absolute_url(self._page.reading().base_url, element.get("href"))
         return self._open_tab(url) if url else _still("not_a_link")
 
     async def switch_tab(self, tab: int) -> Effect:
@@ -241,18 +205,17 @@ class TwinDriver:
     # --- Documents ----------------------------------------------------------------------------
 
     @property
-    def _page(self) -> _Page:
+    def _page(self) -> Page:
         if not self._tabs:
             raise InfraError(StopReason.INFRA_BROWSER, "expected reset() before any action")
         return self._tabs[self._active].pages[-1]
 
     def _element(self, node_ref: int) -> html.HtmlElement | None:
-        elements = elements_by_ref(self._page.document)
-        return elements[node_ref] if 0 <= node_ref < len(elements) else None
+        return self._page.element(node_ref)
 
     def _follow(self, link: html.HtmlElement) -> Effect:
         page = self._page
-        url, mark, fragment = _split_fragment(page.base_url, link.get("href"))
+        url, mark, fragment = _split_fragment(page.reading().base_url, link.get("href"))
         if urlsplit(url).scheme not in _SCHEMES:
             return _still("ok")
         if link.get("target") == "_blank":
@@ -279,7 +242,7 @@ class TwinDriver:
         pages.append(self._load(url))
         return self._arrived(pages[-1])
 
-    def _load(self, url: str) -> _Page:
+    def _load(self, url: str) -> Page:
         for _ in range(MAX_REDIRECTS):
             status, location, body = self._fetch(url)
             if status != 302:
@@ -288,16 +251,25 @@ class TwinDriver:
                     (self._clock_ms + float(element.get("data-late")), element)
                     for element in (document.iterfind(".//*[@data-late]") if _MARK in body else ())
                 ]
-                return _Page(urls=[url], document=document, is_failed=not status, late=late)
+                return self._new_page(url, document, is_failed=not status, late=late)
             url = absolute_url(url, location)
-        return _Page(urls=[url], document=parse_html(b""), is_failed=True)
+        return self._new_page(url, parse_html(b""), is_failed=True)
 
-    def _swap_late(self, page: _Page) -> None:
-        """Let come and go what is due; see `envs.site.Site`."""
-        for due_ms, element in page.late:
-            if due_ms <= self._clock_ms and element.attrib.pop("hidden", None) is None:
-                element.set("hidden", "")
-        page.late = [(due_ms, e) for due_ms, e in page.late if due_ms > self._clock_ms]
+    def _new_page(
+        self,
+        url: str,
+        document: html.HtmlElement,
+        *,
+        is_failed: bool = False,
+        late: Iterable[tuple[float, html.HtmlElement]] = (),
+    ) -> Page:
+        return Page(
+            urls=[url],
+            document=document,
+            max_elements=self._max_elements,
+            is_failed=is_failed,
+            late=list(late),
+        )
 
     def _fetch(self, url: str) -> tuple[int, str, bytes]:
         """Status, target of a redirect, and body; the status is 0 where nothing answers."""
@@ -310,8 +282,9 @@ class TwinDriver:
         response = answer(self._site, page_request(host, f"{parts.path}?{parts.query}", cookies))
         return response.status, response.location, response.body
 
-    def _arrived(self, page: _Page) -> Effect:
-        images = [absolute_url(page.base_url, i.get("src", "")) for i in page.document.iter("img")]
+    def _arrived(self, page: Page) -> Effect:
+        base = page.reading().base_url
+        images = [absolute_url(base, image.get("src", "")) for image in page.document.iter("img")]
         return Effect(
             reason="navigation_failed" if page.is_failed else "ok",
             navigated=True,
@@ -335,35 +308,20 @@ class TwinDriver:
         cookie = element.get("data-cookie", "")
         if "=" in cookie:
             name, _, value = cookie.partition("=")
-            host = urlsplit(page.url).hostname or ""
-            self._cookies.setdefault(host, {})[name.strip()] = value.split(";")[0].strip()
+            self._cookies.setdefault(page.host, {})[name.strip()] = value.split(";")[0].strip()
         layer = next((e for e in page.document.iter() if e.get("id") == target), None)
         if layer is None or layer.getparent() is None:
             return _still("target_gone")
-        self._remove(layer)
+        page.remove(layer)
         return _still("ok")
-
-    def _remove(self, layer: html.HtmlElement) -> None:
-        """Drop an element; fields keep their values although the rows behind it move up."""
-        page = self._page
-        before = elements_by_ref(page.document)
-        held = {id(before[ref]): value for ref, value in page.values.items()}
-        focused = before[page.focused] if page.focused >= 0 else None
-        layer.drop_tree()
-        elements = elements_by_ref(page.document)
-        after = {id(e): ref for ref, e in enumerate(elements)}
-        page.values = {after[key]: value for key, value in held.items() if key in after}
-        page.focused = after.get(id(focused), -1)
 
     def _submit(self, form: html.HtmlElement, submitter: html.HtmlElement | None) -> Effect:
         page = self._page
         action = form.get("action")
-        target = absolute_url(page.base_url, action) if action else page.url
+        target = absolute_url(page.reading().base_url, action) if action else page.url
         if urlsplit(target).scheme not in _SCHEMES:
             return _still("ok")
-        elements = elements_by_ref(page.document)
-        typed = {elements[ref]: value for ref, value in page.values.items()}
-        return self._navigate(form_url(target, form, typed, submitter))
+        return self._navigate(form_url(target, form, page.typed(), submitter))
 
 
 _CHANGED_TAB = Effect(reason="ok", navigated=True, settle_ms=0.0, settled_by="navigation")

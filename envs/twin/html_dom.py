@@ -18,34 +18,30 @@ _BLOCK_TAGS = frozenset(
 _UNRENDERED_TAGS = frozenset({"head", "script", "style", "noscript", "template", "title", "option"})
 
 
-def dom_from_html(
-    document: html.HtmlElement, *, values: Mapping[int, str], focused: int
-) -> tuple[list[DomNode], float]:
-    """Rows in document order and the page's height in px.
+def dom_from_html(document: html.HtmlElement) -> tuple[list[DomNode], float]:
+    """Rows in document order, as the page is before anything is done to it, and its height in px.
 
-    `node_ref` is the row number of the element in `document.iter()`; `values` maps a field's
-    node_ref to what was typed into it, and `focused` is the node_ref that has the focus, or -1.
+    `node_ref` is the element's place in `elements_by_ref`.
     """
-    walker = _Walker(values, focused)
+    walker = _Walker()
     walker.visit(document, parent=-1, is_rendered=True)
     return walker.nodes, walker.bottom_px + LINE_HEIGHT_PX
 
 
 class _Walker:
-    def __init__(self, values: Mapping[int, str], focused: int) -> None:
+    def __init__(self) -> None:
         self.nodes: list[DomNode] = []
         self.bottom_px = 0.0
-        self._values = values
-        self._focused = focused
         self._next_ref = 0
 
     def visit(self, element: html.HtmlElement, *, parent: int, is_rendered: bool) -> None:
-        if not isinstance(element.tag, str):  # a comment or processing instruction
+        tag = element.tag
+        if not isinstance(tag, str):  # a comment or processing instruction
             return
         ref = self._next_ref
         self._next_ref += 1
-        tag = element.tag.lower()
-        attributes = {str(k): str(v) for k, v in element.attrib.items()}
+        tag = tag.lower()
+        attributes: dict[str, str] = dict(element.attrib)
         is_rendered = is_rendered and _is_rendered(tag, attributes)
         if is_rendered and tag in _BLOCK_TAGS:
             self.bottom_px += LINE_HEIGHT_PX
@@ -59,9 +55,8 @@ class _Walker:
                 box=(0.0, self.bottom_px, PAGE_WIDTH_PX / 2, LINE_HEIGHT_PX),
                 is_rendered=is_rendered,
                 node_ref=ref,
-                value=self._values.get(ref, _initial_value(element, tag, attributes)),
+                value=_initial_value(element, tag, attributes),
                 is_checked="checked" in attributes,
-                is_focused=ref == self._focused,
             )
         )
         self._add_text(element.text, row, is_rendered)
@@ -70,7 +65,7 @@ class _Walker:
             self._add_text(child.tail, row, is_rendered)
 
     def _add_text(self, text: str | None, parent: int, is_rendered: bool) -> None:
-        if text and text.strip():
+        if text and not text.isspace():
             self.nodes.append(
                 DomNode(
                     parent=parent,
@@ -85,13 +80,10 @@ class _Walker:
 
 
 def _is_rendered(tag: str, attributes: Mapping[str, str]) -> bool:
+    if tag in _UNRENDERED_TAGS or "hidden" in attributes:
+        return False
     style = attributes.get("style", "").replace(" ", "")
-    return (
-        tag not in _UNRENDERED_TAGS
-        and "hidden" not in attributes
-        and "display:none" not in style
-        and "visibility:hidden" not in style
-    )
+    return "display:none" not in style and "visibility:hidden" not in style
 
 
 def _initial_value(element: html.HtmlElement, tag: str, attributes: Mapping[str, str]) -> str:

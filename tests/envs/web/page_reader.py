@@ -27,7 +27,7 @@ def get(site: Site, url: str, cookies: Mapping[str, str] | None = None) -> PageR
 def elements(response: PageResponse, url: str) -> tuple[PageElement, ...]:
     """All rows of the page, uncapped."""
     document = html.document_fromstring(response.body.decode())
-    nodes, _ = dom_from_html(document, values={}, focused=-1)
+    nodes, _ = dom_from_html(document)
     rows, is_cut = elements_from_dom(
         nodes, base_url=url, viewport=(1280, 720), scroll_y_px=0.0, max_elements=1000
     )
