@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote
 
 from envs.web.draw import Draw
@@ -97,13 +98,18 @@ def host_of(kind: Kind) -> str:
 def url_of(entity: Entity) -> str:
     """Address of an entity's page."""
     if host_of(entity.kind) == WIKI_HOST:
-        return f"http://{WIKI_HOST}/wiki/{quote(entity.slug)}"
-    return f"{POLICY_HOME}{entity.kind.value}/{quote(entity.slug)}"
+        return f"http://{WIKI_HOST}/wiki/{_quoted(entity.slug)}"
+    return f"{POLICY_HOME}{entity.kind.value}/{_quoted(entity.slug)}"
+
+
+@lru_cache(maxsize=1 << 14)  # the entities of some worlds, each linked to from many pages
+def _quoted(slug: str) -> str:
+    return quote(slug)
 
 
 def picture_path(entity: Entity) -> str:
     """Path of an entity's picture; every host has it."""
-    return f"/img/{entity.kind.value}/{quote(entity.slug)}.svg"
+    return f"/img/{entity.kind.value}/{_quoted(entity.slug)}.svg"
 
 
 def mention_of(world: World, entity: Entity, *, short: bool = False) -> str:

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import bm25s
 import numpy as np
@@ -38,7 +39,13 @@ def words_of(text: str) -> list[str]:
     words = [word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS]
     if not has_han(text):
         return words
-    return [part for word in words for part in split_han(word)]
+    return [part for word in words for part in _parts(word)]
+
+
+# Sentences without a name of their own stand on many pages.
+@lru_cache(maxsize=1 << 15)
+def _parts(word: str) -> tuple[str, ...]:
+    return tuple(split_han(word))
 
 
 class SearchIndex:
@@ -71,7 +78,7 @@ def snippet(text: str, query: str) -> str:
     """
     wanted = set(words_of(query))
     lines = text.split("\n")
-    best = max(lines, key=lambda line: (len(wanted.intersection(words_of(line))), len(line)))
+    best = best_line(lines, wanted)
     longest = max(lines, key=len)
     if len(best) < _SNIPPET_LEAD_CHARS and best != longest:
         best = f"{best} · {longest}"
@@ -86,3 +93,18 @@ def snippet(text: str, query: str) -> str:
         if has_blanks:
             end = best.rfind(" ", start, end)
     return ("… " if start else "") + best[start:end] + (" …" if end < len(best) else "")
+
+
+def best_line(lines: Sequence[str], wanted: set[str]) -> str:
+    """The first of the longest lines among those with most of the `wanted` words."""
+    best, best_rank = lines[0], (-1, -1)
+    for line in lines:
+        # A word of a line is part of it in lower case: few lines need to be taken apart.
+        lower = line.lower()
+        most = sum(word in lower for word in wanted)
+        if (most, len(line)) <= best_rank:
+            continue
+        rank = (len(wanted.intersection(words_of(line))) if most else 0, len(line))
+        if rank > best_rank:
+            best, best_rank = line, rank
+    return best
