@@ -217,6 +217,7 @@ class LocalLearner:
         """Wait for the update in flight: torch in a thread crashes an interpreter that ends."""
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join, _LAST_UPDATE_TIMEOUT_S)
+        await asyncio.to_thread(self._worker.close)
 
 
 def _settle(done: asyncio.Future[Published], outcome: Published | BaseException) -> None:

@@ -246,6 +246,8 @@ async def _answer(ref: Ref, name: str) -> Any:
         return await ref
     except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
         raise WorkerLost(f"{name}: {_cause(error)}") from error
+    except WorkerLost as loss:  # from inside the actor; Ray's text of it is a traceback
+        raise WorkerLost(f"{name}: {getattr(loss, 'cause', loss)}") from loss
 
 
 def _cause(error: Exception) -> str:

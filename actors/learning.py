@@ -4,6 +4,8 @@
 `update` is long and blocking; `save` writes the state of a version that was published, so it may be
 called from another thread while an update runs and never sees half of one. The version before the
 last is kept too: whoever asks may not yet have heard of the last.
+
+A learner of several processes that loses one of them is lost as a whole: `WorkerLost`.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from actors.types import WorkerHealth
+from actors.types import WorkerHealth, WorkerLost
 from agent.config import PolicyConfig
 from agent.policy_agent import build_policy
 from learner.checkpoint import damaged_files, read_manifest, write_model
 from learner.config import LearnerConfig, ReplayConfig
 from learner.quarantine import Quarantine
 from learner.saving import load_learner, save_learner
+from learner.team import ProcessesLost
 from learner.types import Group
 from learner.update import Learner, UpdateReport
 
@@ -45,7 +48,10 @@ class LearnerWorker:
         self._policy_config = policy
         network = build_policy(policy, seed=algo.seed)
         quarantine = Quarantine(Path(quarantine_dir)) if quarantine_dir else None
-        self._learner = Learner(network, algo, max_lag=replay.max_lag, quarantine=quarantine)
+        try:
+            self._learner = Learner(network, algo, max_lag=replay.max_lag, quarantine=quarantine)
+        except ProcessesLost as loss:
+            raise WorkerLost(str(loss)) from loss
         self._num_done = 0
         self._published: tuple[int, Weights] = (0, {})
         self._damaged_base: Path | None = None  # what it was restored from, if not all of that
@@ -58,7 +64,10 @@ class LearnerWorker:
 
     def update(self, groups: Sequence[Group], progress: float) -> tuple[Weights, UpdateReport]:
         """Train on one batch; the weights of the new version, and what the update did."""
-        report = self._learner.update(groups, progress=progress)
+        try:
+            report = self._learner.update(groups, progress=progress)
+        except ProcessesLost as loss:
+            raise WorkerLost(str(loss)) from loss
         self._note_published()
         self._num_done += 1
         return self._published[1], report
@@ -93,6 +102,10 @@ class LearnerWorker:
         self._states = ()
         self._note_published()
         return self._published
+
+    def close(self) -> None:
+        """Give the learner's further processes back."""
+        self._learner.close()
 
     def health(self) -> WorkerHealth:
         """That the worker's process answers."""

@@ -77,6 +77,13 @@ class Schedule(enum.Enum):
     VALIDATION = "validation"  # early decay, one step for each gain or stall on validation tasks
 
 
+class Precision(enum.Enum):
+    """In which the policy is evaluated by the learner."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"  # its products; weights, log-probabilities and losses stay float32
+
+
 class Freeze(enum.Enum):
     """What of the policy is not trained."""
 
@@ -215,7 +222,10 @@ class LearnerConfig:
     critic_learning_rate: float = 1e-3  # Adam; of the critic, with objective.baseline=critic
     critic_width: int = 64  # of its hidden layers
     seed: int = 0  # of the minibatch order and of the replay draws
-    device: str = "cpu"  # where the policy is trained
+    device: str = "cpu"  # where the policy is trained; cuda with several processes: a GPU for each
+    precision: Precision = Precision.FLOAT32
+    num_processes: int = 1  # that share the groups of each batch; see docs/OBJECTIVE.md
+    process_timeout_s: float = 60.0  # of each exchange between them, and of their start
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
 
     def __post_init__(self) -> None:
@@ -227,10 +237,27 @@ class LearnerConfig:
         _require(key, self, ("critic_width",), 1, math.inf)
         _require(key, self, ("final_learning_rate",), 0.0, self.learning_rate)
         _require(key, self, ("reference_rate",), 0.0, 1.0)
+        _require(key, self, ("num_processes",), 1, self.groups_per_update)
+        _require_positive(key, self, ("process_timeout_s",))
+        if self.num_processes > 1:
+            self._check_processes(key)
         if self.objective.gates_step and self.step_teacher is not StepTeacher.GRAPH:
             raise ValueError(
                 "algo.objective.gates_step: expected step_teacher=graph, which right attempts can "
                 f"be held against, got {self.step_teacher.value}"
+            )
+
+    def _check_processes(self, key: str) -> None:
+        if self.device not in ("cpu", "cuda"):
+            raise ValueError(
+                f"{key}.device: expected cpu or cuda with {key}.num_processes="
+                f"{self.num_processes}, got {self.device}"
+            )
+        if self.objective.candidates is not Candidates.ALL:
+            raise ValueError(
+                f"{key}.num_processes: expected 1 with objective.candidates="
+                f"{self.objective.candidates.value}, whose draws go through a minibatch row by "
+                f"row, got {self.num_processes}"
             )
 
     @property

@@ -21,6 +21,9 @@ from learner.metrics import Means
 from learner.minibatch import Anchors, Minibatch
 from learner.objective import Distribution
 from learner.step_terms import bradley_terry_loss, listwise_step_loss, plackett_luce_loss
+from learner.team import Alone, Team, sum_each
+
+_ALONE = Alone()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,14 +42,23 @@ def of_chosen(output: Distribution, minibatch: Minibatch) -> Tensor:
 
 
 class Loss:
-    """Terms with their weights; the only state is the random one of the candidates' draw."""
+    """Terms with their weights; the only state is the random one of the candidates' draw.
+
+    Losses are means over the rows that this process has of a minibatch: times `Minibatch.share`
+    and summed over the processes, they are those of the whole.
+    """
 
     def __init__(
-        self, config: ObjectiveConfig, multipliers: Tensor, rng: np.random.Generator
+        self,
+        config: ObjectiveConfig,
+        multipliers: Tensor,
+        rng: np.random.Generator,
+        team: Team = _ALONE,
     ) -> None:
         self._config = config
         self._multipliers = multipliers  # [K], of the action-aware KL
         self._rng = rng
+        self._team = team
 
     def outcome(
         self,
@@ -69,7 +81,7 @@ class Loss:
             config=self._config,
         )
         loss = term.loss.mean() * steps_per_unit
-        means.add("learner/outcome_loss", loss.item())
+        means.add("learner/outcome_loss", loss.item() * minibatch.share, minibatch.share)
         means.add_tensor("learner/over_importance_cap_share", term.over_cap)
         means.add_tensor("learner/clipped_share", term.clipped)
         return loss
@@ -104,8 +116,10 @@ class Loss:
         )
         loss = per_state.mean()
         if config.entropy_floor > 0:
-            missing = objective.entropy_shortfall(of_type, config.entropy_floor)
-            means.add(f"{area}/entropy_shortfall", missing.item())
+            share = minibatch.share
+            mean = self._team.sum(of_type.detach().mean() * share)
+            missing = objective.entropy_shortfall(of_type, config.entropy_floor, mean)
+            means.add(f"{area}/entropy_shortfall", missing.item() * share, share)
             loss = loss + config.entropy_floor_weight * missing
         return loss
 
@@ -171,17 +185,25 @@ def without_stale_episodes(
     *,
     limit_nats: float,
     means: Means,
+    team: Team = _ALONE,
 ) -> list[Minibatch]:
     """Minibatches of one batch with the steps masked that `objective.stale_episodes` condemns."""
     pairs = zip(minibatches, anchors, strict=True)
-    gaps = torch.cat([m.log_behaviour - a.log_prox for m, a in pairs])
-    episodes = torch.cat([m.episode for m in minibatches])
-    is_stale = objective.stale_episodes(gaps, episodes, num_episodes, limit_nats=limit_nats)
+    # A row that is another process's has no part in the sums.
+    gaps = torch.cat([(m.log_behaviour - a.log_prox)[: _num_own(m)] for m, a in pairs])
+    episodes = torch.cat([m.episode[: _num_own(m)] for m in minibatches])
+    is_stale = objective.stale_episodes(
+        gaps, episodes, num_episodes, limit_nats=limit_nats, summed=team.sum
+    )
     means.add_total("learner/episodes_off_policy", is_stale.sum().item())
     kept = [m.in_outcome & ~(is_stale[m.episode] & (m.advantage < 0)) for m in minibatches]
     return [
         dataclasses.replace(m, in_outcome=mask) for m, mask in zip(minibatches, kept, strict=True)
     ]
+
+
+def _num_own(minibatch: Minibatch) -> int:
+    return len(minibatch) if minibatch.share else 0
 
 
 def balanced(
@@ -190,15 +212,16 @@ def balanced(
     step: Tensor,
     parameters: Sequence[Tensor],
     means: Means,
+    team: Team = _ALONE,
 ) -> Weights:
     """Weights with the step term's gradient within a factor of 10 of the outcome term's.
 
-    `outcome` and `step` are scalars without their weights. The correction itself stays within
-    [0.1, 10]: a batch without any outcome signal must neither turn the step term off nor blow
-    noise up.
+    `outcome` and `step` are scalars without their weights, this process's addends of them. The
+    correction itself stays within [0.1, 10]: a batch without any outcome signal must neither turn
+    the step term off nor blow noise up.
     """
     sizes = [
-        _gradient_norm(loss, parameters)
+        _gradient_norm(loss, parameters, team)
         for loss in (weights.outcome * outcome, weights.step * step)
     ]
     if min(sizes) == 0.0 or not np.isfinite(sizes).all():
@@ -209,8 +232,9 @@ def balanced(
     return dataclasses.replace(weights, step=weights.step * min(max(factor, 0.1), 10.0))
 
 
-def _gradient_norm(loss: Tensor, parameters: Sequence[Tensor]) -> float:
+def _gradient_norm(loss: Tensor, parameters: Sequence[Tensor], team: Team) -> float:
     if not loss.requires_grad:
         return 0.0
-    grads = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    own = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    grads = sum_each(own, parameters, team)
     return float(sum(g.square().sum().item() for g in grads if g is not None) ** 0.5)

@@ -34,6 +34,7 @@ class Minibatch:
     utilities: Tensor  # float32 [B, A], 0 where there is none
     has_utilities: Tensor  # bool [B]
     episode: Tensor  # int64 [B], which of the batch's episodes a step belongs to
+    share: float  # of the whole minibatch, of which these are one process's rows
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -48,7 +49,7 @@ class Anchors:
     reference: Distribution
 
 
-def build_minibatch(samples: Sequence[Sample], *, device: str) -> Minibatch:
+def build_minibatch(samples: Sequence[Sample], *, device: str, share: float = 1.0) -> Minibatch:
     """Pad `samples` into one batch; `ValueError` when a utility vector does not fit its state."""
     records = [sample.record for sample in samples]
     states = collate([r.inputs for r in records], [r.mask for r in records], device=device)
@@ -71,7 +72,7 @@ def build_minibatch(samples: Sequence[Sample], *, device: str) -> Minibatch:
         type_mask=states.type_mask, flat_type=states.flat_type, flat_mask=states.flat_mask
     )
     tensors = {name: torch.from_numpy(array).to(device) for name, array in columns.items()}
-    return Minibatch(samples=samples, states=states, legal=legal, **tensors)
+    return Minibatch(samples=samples, states=states, legal=legal, share=share, **tensors)
 
 
 def _check(record: StepRecord, num_actions: int) -> None:

@@ -9,6 +9,7 @@ action; both policies of a divergence use the same stored mask. Masked entries c
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -98,18 +99,25 @@ def outcome_loss(
 
 
 def stale_episodes(
-    log_gap: Tensor, episode: Tensor, num_episodes: int, *, limit_nats: float
+    log_gap: Tensor,
+    episode: Tensor,
+    num_episodes: int,
+    *,
+    limit_nats: float,
+    summed: Callable[[Tensor], Tensor] = lambda sums: sums,
 ) -> Tensor:
     """Episodes that the policy has moved too far away from; log_gap and episode [N] -> bool [M].
 
     An episode is stale where the mean of `log mu - log prox` (log_gap) over its steps exceeds the
     limit. Its steps with a negative advantage are then left out: pushing down what the policy no
-    longer does has no bottom. Off-policy sequence masking (DeepSeek-V3.2).
+    longer does has no bottom. Off-policy sequence masking (DeepSeek-V3.2). `summed` adds what
+    other processes have of the same episodes.
     """
     total = torch.zeros(num_episodes, dtype=log_gap.dtype, device=log_gap.device)
     count = torch.zeros_like(total)
     total.scatter_add_(0, episode, log_gap)
     count.scatter_add_(0, episode, torch.ones_like(log_gap))
+    total, count = summed(torch.stack([total, count]))
     return total / count.clamp(min=1) > limit_nats
 
 
@@ -170,12 +178,16 @@ def normalised_entropies(policy: Distribution, legal: Legal) -> tuple[Tensor, Te
     return of_type, of_arguments
 
 
-def entropy_shortfall(of_type: Tensor, floor: float) -> Tensor:
+def entropy_shortfall(of_type: Tensor, floor: float, mean: Tensor | None = None) -> Tensor:
     """How far the mean type entropy of the states [B] is below `floor`; a scalar >= 0.
 
-    Of the mean, so that a policy may be certain in any one state, only not in all of them.
+    Of the mean, so that a policy may be certain in any one state, only not in all of them. Where
+    the states are a part of those that count, `mean` is of all of them; then it is this part's
+    addend, of either sign.
     """
-    return torch.relu(floor - of_type.mean())
+    own = of_type.mean()
+    is_below = (own if mean is None else mean) < floor
+    return torch.where(is_below, floor - own, torch.zeros_like(own))
 
 
 def renormalised(log_action: Tensor, mask: Tensor) -> Tensor:

@@ -98,8 +98,8 @@ def test_the_kl_to_an_ema_reference_grows_with_the_square_of_its_lag() -> None:
             with torch.no_grad():
                 for parameter, step in zip(holder.parameters(), drift, strict=True):
                     parameter += 1e-5 * step
-            learner._move_reference()
-        reference = learner._reference
+            learner._trainer.move_reference()
+        reference = learner._trainer.reference
         policy = distribution(*holder.parameters())
         behind = distribution(*reference.parameters())
         kls.append(kl_divergence(policy, behind, LEGAL).mean().item())

@@ -237,8 +237,8 @@ def test_the_reference_follows_by_its_rate_once_per_batch_and_gets_no_gradient()
     for name, value in state["reference"].items():
         expected = 0.9 * before[name] + 0.1 * after[name]
         np.testing.assert_allclose(value.numpy(), expected, atol=1e-6)
-    assert all(p.grad is None for p in learner._reference.parameters())
-    assert not any(p.requires_grad for p in learner._reference.parameters())
+    assert all(p.grad is None for p in learner._trainer.reference.parameters())
+    assert not any(p.requires_grad for p in learner._trainer.reference.parameters())
 
 
 def test_weights_are_copies() -> None:
