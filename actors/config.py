@@ -281,6 +281,14 @@ class TrainJob:
                 "policy.streams: expected none of vision, as env.screenshot=never gives it no "
                 "picture; set env.screenshot=new_page or every_step"
             )
+        lag = self.algo.acting_lag
+        if lag and lag + self.admission_window() > self.replay.max_lag:
+            least = 1.0 / (1.0 + max(0, self.replay.max_lag - self.admission_window()))
+            raise ValueError(
+                f"algo.acting_rate: expected >= {least:.3g}, got {self.algo.acting_rate:g}: the "
+                f"weights that act would be {lag:.3g} versions behind, which with the admission "
+                "window is more than replay.max_lag, so that nothing would be learned from them"
+            )
         _check_cores(self.launch, self.rollout, self.cluster)
 
     def admission_window(self) -> int:

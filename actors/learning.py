@@ -83,12 +83,13 @@ class LearnerWorker:
                 f"policy_version: expected one of {list(states)}, got {policy_version}"
             )
         state = states[policy_version]
+        acting = state.get("acting", state["policy"])  # as they were published and evaluated
         manifest = write_model(
             folder,
             policy_name=self._policy_config.name,
             policy_config=dataclasses.asdict(self._policy_config),
             policy_version=policy_version,
-            weights={name: value.detach().cpu().numpy() for name, value in state["policy"].items()},
+            weights={name: value.detach().cpu().numpy() for name, value in acting.items()},
         )
         shared = None if previous == self._damaged_base else previous
         files = save_learner(folder, state, shared)

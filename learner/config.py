@@ -216,6 +216,7 @@ class LearnerConfig:
     reservoir_bytes: int = 400_000_000  # bound of the stored steps; the oldest leave first
 
     reference_rate: float = 0.1  # EMA rate of the reference, once per learner batch
+    acting_rate: float = 1.0  # EMA rate of the weights that act; 1 publishes the trained ones
     step_teacher: StepTeacher = StepTeacher.GRAPH
     sibling_guides: SiblingGuides = SiblingGuides.RELEVANCE
     freeze: Freeze = Freeze.NONE
@@ -238,7 +239,8 @@ class LearnerConfig:
         _require(key, self, ("final_learning_rate",), 0.0, self.learning_rate)
         _require(key, self, ("reference_rate",), 0.0, 1.0)
         _require(key, self, ("num_processes",), 1, self.groups_per_update)
-        _require_positive(key, self, ("process_timeout_s",))
+        _require_positive(key, self, ("process_timeout_s", "acting_rate"))
+        _require(key, self, ("acting_rate",), 0.0, 1.0)
         if self.num_processes > 1:
             self._check_processes(key)
         if self.objective.gates_step and self.step_teacher is not StepTeacher.GRAPH:
@@ -259,6 +261,11 @@ class LearnerConfig:
                 f"{self.objective.candidates.value}, whose draws go through a minibatch row by "
                 f"row, got {self.num_processes}"
             )
+
+    @property
+    def acting_lag(self) -> float:
+        """Versions that the weights that act are behind the trained ones, on average."""
+        return (1.0 - self.acting_rate) / self.acting_rate
 
     @property
     def has_graph_teacher(self) -> bool:

@@ -57,9 +57,11 @@ def replayed_sample(record: StepRecord) -> Sample:
 class CreditAssigner:
     """Keeps the running layer scales and mean episode length, and applies them to each batch."""
 
-    def __init__(self, config: ObjectiveConfig, *, max_lag: int) -> None:
+    def __init__(self, config: ObjectiveConfig, *, max_lag: int, acting_lag: float = 0.0) -> None:
+        """`acting_lag` versions are added to every step's lag: its weights were an average."""
         self._config = config
         self._max_lag = max_lag
+        self._acting_lag = acting_lag
         self._layer_scales = LayerScales(
             len(LAYERS), decay=config.scale_decay, min_scale=config.min_scale
         )
@@ -164,7 +166,7 @@ class CreditAssigner:
         means: Means,
     ) -> Sample:
         lag = policy_version - step.policy_version
-        is_stale = lag > self._max_lag
+        is_stale = lag + self._acting_lag > self._max_lag
         means.add("learner/lag_mean_versions", lag)
         means.add_max("learner/lag_max_versions", lag)
         means.add_total("learner/steps", 1)
@@ -175,7 +177,7 @@ class CreditAssigner:
             record=step,
             advantage=advantage * group.outcome_weight,
             in_outcome=not (is_stale or step.is_exogenous),
-            is_current=lag == 0,
+            is_current=lag == 0 and self._acting_lag == 0.0,
             is_replayed=group.is_replayed,
             episode=episode,
         )

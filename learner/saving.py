@@ -72,8 +72,9 @@ def load_learner(folder: Path, damaged: frozenset[str] = frozenset()) -> dict[st
         raise CheckpointError(f"{folder}: {error}") from error
     # With steps missing at an end, serial numbers stay those of the newest steps.
     state["reservoir"] = {"first": first + num_steps - len(steps), "steps": steps}
-    for name in ("policy", "reference", "optimizer"):
-        state[name] = _tensors(state[name])
+    for name in ("policy", "reference", "optimizer", "acting"):
+        if name in state:
+            state[name] = _tensors(state[name])
     state["critic"] = _tensors(state.get("critic", {}))  # there since checkpoints have had one
     return state
 

@@ -21,6 +21,7 @@ from agent.policy import PolicyBatch
 from agent.types import StepRecord
 from envs.actions import ACTION_SPECS
 from learner import objective
+from learner.averaging import follow
 from learner.config import LearnerConfig
 from learner.credit import Sample, replayed_sample
 from learner.evaluation import evaluate
@@ -205,15 +206,9 @@ class Trainer:
             parts.append(of_chosen(output, minibatch) - minibatch.log_behaviour)
         return torch.cat(parts).double().cpu().numpy()
 
-    @torch.no_grad()
     def move_reference(self) -> None:
-        """`ref <- (1 - rate) ref + rate pi`; integer buffers are copied."""
-        source = self.policy.state_dict()
-        for name, kept in self.reference.state_dict().items():
-            if kept.is_floating_point():
-                kept.lerp_(source[name], self._config.reference_rate)
-            else:
-                kept.copy_(source[name])
+        """Let the reference follow the policy by `algo.reference_rate`."""
+        follow(self.reference, self.policy, self._config.reference_rate)
 
     # --- State -----------------------------------------------------------------------------------
 

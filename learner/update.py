@@ -4,7 +4,7 @@
 Order of one update: the teacher's utilities, if the group itself is the teacher; advantages; prox
 and reference log-probs under no_grad; fresh epochs with `beta L_out + alpha L_step + lam KL -
 entropy`; the critic, if there is one; the fresh steps enter the reservoir; replayed step-term
-updates; EMA of the reference; KL controller; policy version + 1.
+updates; EMAs of the reference and of the weights that act; KL controller; policy version + 1.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from torch import nn
 
 from envs.types import LAYERS
+from learner.averaging import follow
 from learner.calibration import CalibrationGate
 from learner.candidates import num_candidates
 from learner.config import Baseline, LearnerConfig, ReplayConfig, StepTeacher
@@ -74,7 +75,9 @@ class Learner:
         self._others = None if config.num_processes == 1 else Processes(policy, config)
         team: Team = Alone() if self._others is None else self._others.team
         self._config = config
-        self._credit = CreditAssigner(config.objective, max_lag=max_lag)
+        self._credit = CreditAssigner(
+            config.objective, max_lag=max_lag, acting_lag=config.acting_lag
+        )
         self._controller = KLController(config.objective)
         self._schedule = ScheduleState(config.objective)
         self._gate = CalibrationGate()
@@ -89,6 +92,8 @@ class Learner:
             candidate_rng=self._candidate_rng,
             quarantine=quarantine,
         )
+        # An average of the trained weights, published instead of them.
+        self._acting = copy.deepcopy(policy) if config.acting_rate < 1.0 else None
         self._version = 0
 
     @property
@@ -124,6 +129,8 @@ class Learner:
             self._remember(batch, means)
             self._train_on_reservoir(weights, means)
         self._run([EndOfBatch()] * self._config.num_processes, means)
+        if self._acting is not None:
+            follow(self._acting, self._trainer.policy, self._config.acting_rate)
         self._controller.update(means.mean("learner/kl_reference_nats"))
         self._version += 1
         return UpdateReport(
@@ -250,13 +257,22 @@ class Learner:
             self._others.close()
 
     def weights(self) -> dict[str, np.ndarray]:
-        """Copies of the policy's parameters and buffers, by name."""
-        state = self._trainer.policy.state_dict()
+        """Copies of the parameters and buffers of the policy that is to act, by name.
+
+        With `acting_rate` < 1 these are not the trained ones.
+        """
+        acting = self._trainer.policy if self._acting is None else self._acting
+        state = acting.state_dict()
         return {name: value.detach().cpu().numpy().copy() for name, value in state.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the next update depends on, the reservoir included."""
+        """All that the next update depends on, the reservoir included.
+
+        `acting` is only there where the weights that act are others than the trained ones.
+        """
+        acting = {} if self._acting is None else {"acting": self._acting.state_dict()}
         return {
+            **copy.deepcopy(acting),
             **self._trainer.state_dict(),
             "credit": self._credit.state_dict(),
             "controller": self._controller.state_dict(),
@@ -274,6 +290,8 @@ class Learner:
         names = ("policy", "reference", "optimizer")
         restore = Restore(state={name: state[name] for name in names})
         self._run([restore] * self._config.num_processes, Means())
+        if self._acting is not None:
+            self._acting.load_state_dict(state.get("acting", state["policy"]))
         self._credit.load_state_dict(state["credit"])
         self._controller.load_state_dict(state["controller"])
         self._reservoir.load_state_dict(state["reservoir"])
