@@ -271,10 +271,11 @@ class TrainJob:
             raise ValueError(
                 "env.web.templates: expected train, got held_out, which nothing may train on"
             )
-        if self.algo.objective.schedule is Schedule.VALIDATION:
+        is_validated = self.evaluation.validation_tasks > 0
+        if self.algo.objective.schedule is Schedule.VALIDATION and not is_validated:
             raise ValueError(
-                "algo.objective.schedule: expected constant, linear or early_decay, got "
-                "validation: a run does not tell its learner of validations yet"
+                "algo.objective.schedule: expected constant, linear or early_decay with "
+                "evaluation.validation_tasks=0, got validation, which moves by what those tell"
             )
         if "vision" in self.policy.active_streams() and self.env.screenshot is ScreenshotMode.NEVER:
             raise ValueError(

@@ -289,9 +289,10 @@ class Controller:
             return  # all that was ready had grown too old
         self._learning.begin(time.monotonic())
         with parts.trace.span("learner", "update", {"groups": len(batch.group_ids)}):
-            published = await parts.core.update(batch, self._progress_share())
+            score = pipeline.score_to_observe()
+            published = await parts.core.update(batch, self._progress_share(), score)
         # All books move before anything is waited for: what is saved from here on agrees with it.
-        pipeline.trained(published, batch.group_ids)
+        pipeline.trained(published, batch.group_ids, has_observed=score is not None)
         self._learning.end(time.monotonic())
         parts.waiting.moved("update")
         self._alarms.update(published.metrics)

@@ -104,9 +104,11 @@ class Core:
         """The weights published last."""
         return await self._published(self._learner.publish())
 
-    async def update(self, batch: Batch, progress: float) -> Published:
-        """Train on `batch`."""
-        call = self._learner.update(batch.groups, progress)
+    async def update(
+        self, batch: Batch, progress: float, validation_score: float | None
+    ) -> Published:
+        """Train on `batch`; `validation_score` is one that no update has observed yet."""
+        call = self._learner.update(batch.groups, progress, validation_score)
         published = await self._published(call, self._long_timeout_s)
         # Replay hears of it with the next call; a state saved before that knows it, too.
         self._unconfirmed = dict(published.advantages)

@@ -175,14 +175,16 @@ class LocalLearner:
         version, weights = self._worker.publish()
         return Published(policy_version=version, weights=weights, metrics={})
 
-    async def update(self, groups: Ref, progress: float) -> Published:
+    async def update(
+        self, groups: Ref, progress: float, validation_score: float | None
+    ) -> Published:
         """Train on one batch."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Published] = loop.create_future()
 
         def run() -> None:
             try:
-                weights, report = self._worker.update(groups, progress)
+                weights, report = self._worker.update(groups, progress, validation_score)
                 result = Published(
                     policy_version=report.policy_version,
                     weights=weights,

@@ -216,10 +216,12 @@ class RayLearner(_RayHandle):
         """The weights published last, by reference."""
         return await self._published(self._actor.publish.options(num_returns=2).remote())
 
-    async def update(self, groups: Ref, progress: float) -> Published:
+    async def update(
+        self, groups: Ref, progress: float, validation_score: float | None
+    ) -> Published:
         """Train on one batch."""
         call = self._actor.update.options(num_returns=2)
-        return await self._published(call.remote(groups, progress))
+        return await self._published(call.remote(groups, progress, validation_score))
 
     async def save(
         self, folder: Path, policy_version: int, previous: Path | None

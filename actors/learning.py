@@ -62,10 +62,14 @@ class LearnerWorker:
         """Version and weights as they were published last."""
         return self._published
 
-    def update(self, groups: Sequence[Group], progress: float) -> tuple[Weights, UpdateReport]:
+    def update(
+        self, groups: Sequence[Group], progress: float, validation_score: float | None = None
+    ) -> tuple[Weights, UpdateReport]:
         """Train on one batch; the weights of the new version, and what the update did."""
         try:
-            report = self._learner.update(groups, progress=progress)
+            report = self._learner.update(
+                groups, progress=progress, validation_score=validation_score
+            )
         except ProcessesLost as loss:
             raise WorkerLost(str(loss)) from loss
         self._note_published()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller knows of a run: task source, ledger and totals, moved by one event at a time.
+"""What the controller knows of a run: task source, ledger, totals and validations.
+
+Moved by one event at a time.
 
 Pure bookkeeping: no clock, no waiting, no transport. Every event moves all books at once, so that
 `capture` never sees half of one. `restore` continues from what was captured, with replay as it was
@@ -48,6 +50,8 @@ class Pipeline:
         self.totals = Totals()
         self._source = source
         self._ledger = Ledger()
+        self._tried_version = 0
+        self._scores: list[float] = []  # that no update has observed, the oldest first
 
     # --- Events ----------------------------------------------------------------------------------
 
@@ -85,8 +89,21 @@ class Pipeline:
             self._ledger.group_ended(group_id, _FATES[how])
             self._source.group_dropped(group_id)
 
-    def trained(self, published: Published, group_ids: Iterable[str]) -> None:
-        """The learner made new weights of these fresh groups."""
+    def validated(self, policy_version: int, score: float | None) -> None:
+        """A version was tried on validation tasks; with a score, if the learner is to observe it.
+
+        Each score is observed by one update, also when the run goes back or is resumed.
+        """
+        self._tried_version = policy_version
+        if score is not None:
+            self._scores.append(score)
+
+    def trained(
+        self, published: Published, group_ids: Iterable[str], *, has_observed: bool = False
+    ) -> None:
+        """The learner made new weights of these fresh groups; with `score_to_observe()`, or not."""
+        if has_observed:
+            self._scores.pop(0)
         self.totals.policy_version = published.policy_version
         self.totals.lag_mean = published.metrics.get("learner/lag_mean_versions", 0.0)
         lag_max = int(published.metrics.get("learner/lag_max_versions", 0.0))
@@ -105,6 +122,15 @@ class Pipeline:
     def groups(self) -> SourceCounts:
         """Groups by state; `RuntimeError` when one is missing."""
         return self._source.counts()
+
+    @property
+    def tried_version(self) -> int:
+        """The last version whose validation ended; 0 before the first."""
+        return self._tried_version
+
+    def score_to_observe(self) -> float | None:
+        """Success of a validation that the learner has not observed yet; None without one."""
+        return self._scores[0] if self._scores else None
 
     def oldest_groups(self, count: int) -> tuple[str, ...]:
         """Ids of the `count` groups that were opened first among those not yet trained on."""
@@ -134,6 +160,7 @@ class Pipeline:
             "totals": totals,
             "source": self._source.state_dict(),
             "ledger": self._ledger.state_dict(),
+            "validation": {"tried_version": self._tried_version, "scores": list(self._scores)},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -141,6 +168,9 @@ class Pipeline:
         names = {field.name for field in fields(Totals)}
         self.totals = Totals(**{k: v for k, v in state["totals"].items() if k in names})
         self._ledger.load_state_dict(state["ledger"])
+        of_earlier_checkpoints = {"tried_version": self.totals.policy_version, "scores": []}
+        validation = state.get("validation", of_earlier_checkpoints)
+        self._tried_version, self._scores = validation["tried_version"], [*validation["scores"]]
         self._source.load_state_dict(state["source"], self._ledger.recall())
 
     def given_up(self) -> list[GivenUp]:

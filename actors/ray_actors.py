@@ -141,9 +141,9 @@ class _LearnerActor:
 
     @ray.method(concurrency_group="work")
     async def update(
-        self, groups: tuple[Group, ...], progress: float
+        self, groups: tuple[Group, ...], progress: float, validation_score: float | None
     ) -> tuple[dict[str, np.ndarray], Numbers]:
-        weights, report = self._worker.update(groups, progress)
+        weights, report = self._worker.update(groups, progress, validation_score)
         return weights, (report.policy_version, report.metrics, report.mean_abs_advantages)
 
     @ray.method(concurrency_group="control")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -49,6 +50,7 @@ from actors.validation import VALIDATION, Validation
 from envs.search_env import make_task_set
 from envs.site import TaskSet
 from envs.types import Split, Task
+from learner.config import Schedule
 
 logger = logging.getLogger(__name__)
 
@@ -268,7 +270,7 @@ class _TrainingRun:
                 waiting=session.waiting,
                 metrics=self._metrics,
                 trace=self._trace,
-                validation=self._validation(pipeline.totals.policy_version),
+                validation=self._validation(pipeline),
             ),
             TrainConfigs(
                 train=job.train,
@@ -282,7 +284,7 @@ class _TrainingRun:
             held_out=self._held_out,
         )
 
-    def _validation(self, policy_version: int) -> Validation | None:
+    def _validation(self, pipeline: Pipeline) -> Validation | None:
         config, session = self._job.evaluation, self._session
         if not config.validation_tasks:
             return None
@@ -292,12 +294,17 @@ class _TrainingRun:
             rewards=session.rewards,
             config=config,
             seed=self._job.seed,
-            policy_version=policy_version,
-            on_result=self._on_validated,
+            policy_version=pipeline.tried_version,
+            on_result=functools.partial(self._on_validated, pipeline),
         )
 
-    def _on_validated(self, policy_version: int, evaluation: Evaluation) -> None:
+    def _on_validated(
+        self, pipeline: Pipeline, policy_version: int, evaluation: Evaluation
+    ) -> None:
         self._validated = policy_version, evaluation
+        steers = self._job.algo.objective.schedule is Schedule.VALIDATION
+        rate = evaluation.rate()  # of 0 tasks when the world broke under all of them
+        pipeline.validated(policy_version, rate.value if steers and rate.num_tasks else None)
         at = {"learner/policy_version": policy_version}
         report_evaluation(VALIDATION, evaluation, self._metrics, at)
 

@@ -206,8 +206,13 @@ class LearnerHandle(Protocol):
     async def publish(self) -> Published:
         """The weights published last, without an update."""
 
-    async def update(self, groups: Ref, progress: float) -> Published:
-        """Train on one batch; `progress` in [0, 1] of the budget sets the learning rate."""
+    async def update(
+        self, groups: Ref, progress: float, validation_score: float | None
+    ) -> Published:
+        """Train on one batch; `progress` in [0, 1] of the budget sets the learning rate.
+
+        `validation_score`, if there is a new one, moves `algo.objective.schedule=validation`.
+        """
 
     async def save(
         self, folder: Path, policy_version: int, previous: Path | None

@@ -35,7 +35,7 @@ class Validation:
         policy_version: int,
         on_result: Callable[[int, Evaluation], None],
     ) -> None:
-        """`policy_version` is the one that training begins with or goes on from.
+        """`policy_version` is the last one that was tried, also before the run went back.
 
         `on_result` is told each version that was tried, and how it did.
         """

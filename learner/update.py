@@ -115,6 +115,7 @@ class Learner:
         rate = self._learning_rate(progress)
         if validation_score is not None:
             self._schedule.observe(validation_score)
+            means.add_total("learner/validation_score", validation_score)
         if self._config.step_teacher is StepTeacher.SIBLINGS:
             guides = self._config.sibling_guides
             groups = [with_sibling_utilities(group, guides) for group in groups]

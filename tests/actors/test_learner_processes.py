@@ -21,8 +21,10 @@ class _Frail(LocalLearner):
     num_updates = 0
     pids: tuple[int, ...] = ()
 
-    async def update(self, groups: Ref, progress: float) -> Published:
-        published = await super().update(groups, progress)
+    async def update(
+        self, groups: Ref, progress: float, validation_score: float | None
+    ) -> Published:
+        published = await super().update(groups, progress, validation_score)
         self.num_updates += 1
         others = self._worker._learner._others
         assert others is not None

@@ -130,8 +130,10 @@ class BreakingLauncher(InProcessLauncher):
         plain, launcher = await super().start_learner(), self
 
         class Breaking(LocalLearner):
-            async def update(self, groups: Ref, progress: float) -> Published:
-                published = await super().update(groups, progress)
+            async def update(
+                self, groups: Ref, progress: float, validation_score: float | None
+            ) -> Published:
+                published = await super().update(groups, progress, validation_score)
                 launcher.count("update")  # it is gone before it can answer
                 return published
 
@@ -170,7 +172,9 @@ async def test_a_learner_that_is_lost_again_and_again_ends_the_run(tmp_path: Pat
             plain = await super().start_learner()
 
             class Dying(LocalLearner):
-                async def update(self, groups: Ref, progress: float) -> Published:
+                async def update(
+                    self, groups: Ref, progress: float, validation_score: float | None
+                ) -> Published:
                     raise WorkerLost("no memory")
 
             return Dying(plain._worker)

@@ -175,7 +175,10 @@ def test_help_and_version_need_nothing(capsys: pytest.CaptureFixture[str]):
     ("settings", "key"),
     [
         (["env.web.templates=held_out"], "env.web.templates"),
-        (["algo.objective.schedule=validation"], "algo.objective.schedule"),
+        (
+            ["algo.objective.schedule=validation", "evaluation.validation_tasks=0"],
+            "algo.objective.schedule",
+        ),
         (["algo=siblings", "algo.objective.gates_step=true"], "algo.objective.gates_step"),
         (
             ["env=web_fast", "policy.streams=[page,vision]", "policy.vision_weights=random"],
