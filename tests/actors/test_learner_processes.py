@@ -48,7 +48,7 @@ class _Launcher(InProcessLauncher):
 
 
 async def test_a_lost_process_of_the_learner_takes_the_run_back_to_its_checkpoint(tmp_path: Path):
-    algo = dataclasses.replace(SMALL.algo, num_processes=2)
+    algo = dataclasses.replace(SMALL.algo, num_processes=2, process_timeout_s=150.0)
     train = dataclasses.replace(
         SMALL.train, checkpoint_every_versions=1, max_env_steps=120, max_minutes=3.0
     )
