@@ -4,6 +4,7 @@
 foragerl train [key=value ...]      train, as `python train.py`
 foragerl evaluate checkpoint=PATH   success of a checkpoint by kind of task
 foragerl bench [CHECKPOINT]         Forage-Bench, also for the scripted agents alone
+foragerl ablate [key=value ...]     train variants over several seeds and compare them
 foragerl report RUN                 write a run's report.html anew
 foragerl view RUN [--compare RUN]   step through the archived attempts of a run, or of two
 foragerl doctor                     look for what would keep a run from working
@@ -296,6 +297,15 @@ def _run_bench(job: EvaluateJob, agents: tuple[str, ...], trained: Trained | Non
     return _supervise(lambda on_started: bench(job, folder, agents, trained, on_started=on_started))
 
 
+def _ablate(arguments: list[str]) -> int:
+    from actors.ablate.command import run
+    from conf.overrides import ABLATIONS, check_command_line
+    from conf.schema import register_schemas
+
+    register_schemas()
+    return run(arguments, ABLATIONS, lambda overrides: check_command_line("train", overrides))
+
+
 # --- report, view, doctor ----------------------------------------------------------------------
 
 
@@ -382,7 +392,8 @@ def _web(arguments: list[str]) -> int:
     return 0
 
 
-_COMMANDS = {"bench": _bench, "corpus": _corpus, "report": _report, "view": _view, "web": _web}
+_COMMANDS = {"ablate": _ablate, "bench": _bench, "corpus": _corpus, "report": _report}
+_COMMANDS |= {"view": _view, "web": _web}
 
 if __name__ == "__main__":
     sys.exit(main())

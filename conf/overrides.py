@@ -13,6 +13,7 @@ from pathlib import Path
 from conf.schema import JOBS, key_names, nearest, unknown_key_error
 
 _CONF = Path(__file__).resolve().parent
+ABLATIONS = _CONF / "ablations.yaml"  # the variants of `foragerl ablate`
 _REFUSED_KEY = re.compile(r"Key '(?P<key>[^']+)' not in '")
 _FULL_KEY = re.compile(r"full_key: (?P<key>\S+)")
 

@@ -148,6 +148,7 @@ class ObjectiveConfig:
     num_candidates: int = 4  # K, the executed action included; of by_type and policy
     num_candidates_final: int = 0  # at progress 1, linear in between; 0 is as at the beginning
 
+    action_aware_kl: bool = True  # each action type's own multiplier; without, 1 for all: plain KL
     kl_initial: float = 0.05  # lam, weight of the action-aware KL to the reference
     kl_min: float = 1e-4  # lam stays within [kl_min, kl_max]
     kl_max: float = 1.0

@@ -57,7 +57,8 @@ class Trainer:
         self.reference = copy.deepcopy(self.policy).requires_grad_(False)
         self._parameters = trainable_parameters(self.policy, config.freeze)
         self._optimizer = torch.optim.Adam(self._parameters, lr=config.learning_rate, eps=_ADAM_EPS)
-        multipliers = [spec.kl_multiplier for spec in ACTION_SPECS]
+        is_aware = config.objective.action_aware_kl
+        multipliers = [spec.kl_multiplier if is_aware else 1.0 for spec in ACTION_SPECS]
         multiplier = torch.tensor(multipliers, device=config.device)
         self._loss = Loss(config.objective, multiplier, candidate_rng, team)
         self._quarantine = quarantine

@@ -282,3 +282,14 @@ def test_resuming_from_the_state_gives_bit_equal_weights() -> None:
     second = resumed.update(following, progress=0.3)
     assert _same(straight.weights(), resumed.weights())
     assert first == second
+
+
+@pytest.mark.parametrize("is_aware", [True, False])
+def test_without_multipliers_the_action_aware_kl_is_the_plain_one(is_aware: bool) -> None:
+    chosen = ObjectiveConfig(action_aware_kl=is_aware)
+    config = dataclasses.replace(QUICK, objective=chosen, learning_rate=0.05)
+    learner = Learner(TinyPolicy(seed=0), config, max_lag=8)
+    metrics = learner.update(_groups(TinyPolicy(seed=0)), progress=0.0).metrics
+    plain, weighted = (metrics[f"learner/kl_{name}_nats"] for name in ("reference", "weighted"))
+    assert plain > 0
+    assert (weighted == pytest.approx(plain, rel=1e-4)) == (not is_aware)
