@@ -17,11 +17,12 @@ _TOP, _ROW_HEIGHT, _BOTTOM = 12.0, 44.0, 40.0
 _SEED_SPREAD = 8.0  # between the lines of two seeds, px
 # A picture that stands alone has no style sheet around it.
 _STYLE = """
-.ablations { font: 13px system-ui, sans-serif; background: #fff; --a: #2a78d6; --b: #d8590b;
+.ablations { font: 13px system-ui, sans-serif; background: #fff; max-width: 100%; height: auto;
+  --a: #2a78d6; --b: #d8590b;
   --ink: #1b1e24; --quiet: #626a76; --line: #dde1e7; }
 @media (prefers-color-scheme: dark) { .ablations { background: #14171c; --a: #6aa9f4;
   --b: #ff9a57; --ink: #e7e9ee; --quiet: #9aa3b2; --line: #343a45; } }
-.ablations text { fill: var(--ink); } .ablations .axis { fill: var(--quiet); }
+.ablations text { fill: var(--ink); } .ablations .tick { fill: var(--quiet); }
 .ablations .grid { stroke: var(--line); }
 .ablations .whisker { stroke: var(--a); stroke-width: 2; } .ablations .seed { fill: var(--a); }
 .ablations .mean { stroke: var(--b); stroke-width: 3; }
@@ -38,7 +39,7 @@ def success_svg(figures: Sequence[RunFigures]) -> str:
         x = _place(tick / 100)
         parts.append(
             f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP:g}" y2="{bottom:g}"/>'
-            f'<text class="axis" x="{x:.1f}" y="{bottom + 16:g}" text-anchor="middle">'
+            f'<text class="tick" x="{x:.1f}" y="{bottom + 16:g}" text-anchor="middle">'
             f"{tick:g}</text>"
         )
     for row, (name, runs) in enumerate(variants.items()):
@@ -46,7 +47,7 @@ def success_svg(figures: Sequence[RunFigures]) -> str:
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     label = "success on held-out tasks, points: each seed with its 95 % interval, and the mean"
     parts.append(
-        f'<text class="axis" x="{middle:g}" y="{height - 6:g}" text-anchor="middle">{label}</text>'
+        f'<text class="tick" x="{middle:g}" y="{height - 6:g}" text-anchor="middle">{label}</text>'
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ablations" '
