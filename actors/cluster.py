@@ -30,6 +30,7 @@ class Need:
     cpus: float  # of each
     memory_mb: float  # of each; 0 books none
     labels: Mapping[str, str]  # that a node must have
+    gpus: float = 0.0  # of each
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +41,7 @@ class Node:
     cpus: float
     memory_mb: float
     labels: Mapping[str, str]
+    gpus: float = 0.0
 
 
 def needs_of(cluster: ClusterConfig, rollout: RolloutConfig) -> tuple[Need, ...]:
@@ -57,6 +59,7 @@ def needs_of(cluster: ClusterConfig, rollout: RolloutConfig) -> tuple[Need, ...]
             cpus=getattr(cluster, f"{kind}_cpus"),
             memory_mb=getattr(cluster, f"{kind}_memory_mb"),
             labels=labels_of(getattr(cluster, f"{kind}_labels")),
+            gpus=cluster.learner_gpus if kind == "learner" else 0.0,
         )
         for kind, count in counts.items()
     )
@@ -72,6 +75,8 @@ def actor_options(need: Need) -> dict[str, Any]:
     options: dict[str, Any] = {"num_cpus": need.cpus}
     if need.memory_mb:
         options["memory"] = int(need.memory_mb * _BYTES_PER_MB)
+    if need.gpus:
+        options["num_gpus"] = need.gpus
     if need.labels:
         options["label_selector"] = dict(need.labels)
     return options
@@ -85,6 +90,7 @@ def nodes_from(rows: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
             cpus=float(row["Resources"].get("CPU", 0.0)),
             memory_mb=float(row["Resources"].get("memory", 0.0)) / _BYTES_PER_MB,
             labels=dict(row.get("Labels") or {}),
+            gpus=float(row["Resources"].get("GPU", 0.0)),
         )
         for row in rows
         if row["Alive"]
@@ -169,6 +175,13 @@ def _lacks(need: Need, nodes: Sequence[Node]) -> Iterator[str]:
         yield (
             f"a node{where} with {need.memory_mb:g} MB of memory (cluster.{need.kind}_memory_mb); "
             f"the largest offers {memory_mb:.0f}"
+        )
+
+    gpus = max((node.gpus for node in labelled), default=0.0)
+    if gpus < need.gpus:
+        yield (
+            f"a node{where} with {need.gpus:g} GPUs (cluster.{need.kind}_gpus); the most that one "
+            f"has is {gpus:g}"
         )
 
 

@@ -135,6 +135,7 @@ class ClusterConfig:
     reward_memory_mb: float = 0.0
     replay_memory_mb: float = 0.0
     learner_memory_mb: float = 0.0
+    learner_gpus: float = 0.0  # that Ray books for the learner, which sees no others
     rollout_labels: tuple[str, ...] = ()  # "key=value" that a node of the workers must have
     reward_labels: tuple[str, ...] = ()
     replay_labels: tuple[str, ...] = ()
@@ -154,6 +155,7 @@ class ClusterConfig:
         _at_least("cluster", self, 80, "object_store_mb")
         _at_least("cluster", self, 1, "num_reward_workers", "max_score_tries", "max_missed_health")
         _at_least("cluster", self, 0, "max_restarts", "join_timeout_s")
+        _at_least("cluster", self, 0, "learner_gpus")
         for kind in ("rollout", "reward", "replay", "learner"):
             _at_least("cluster", self, 0, f"{kind}_memory_mb")
             object.__setattr__(self, f"{kind}_labels", tuple(getattr(self, f"{kind}_labels")))
@@ -281,6 +283,13 @@ class TrainJob:
             raise ValueError(
                 "policy.streams: expected none of vision, as env.screenshot=never gives it no "
                 "picture; set env.screenshot=new_page or every_step"
+            )
+        on_gpus = self.algo.num_processes if self.algo.device.startswith("cuda") else 0
+        if self.launch is Launch.RAY and self.cluster.learner_gpus < on_gpus:
+            raise ValueError(
+                f"cluster.learner_gpus: expected >= {on_gpus} with algo.device={self.algo.device} "
+                f"and algo.num_processes={self.algo.num_processes}, got "
+                f"{self.cluster.learner_gpus:g}; Ray hides the GPUs that nobody booked"
             )
         lag = self.algo.acting_lag
         if lag and lag + self.admission_window() > self.replay.max_lag:

@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from actors.cluster import Need, Node, actor_options, missing, needs_of, nodes_from
-from actors.config import ClusterConfig, RolloutConfig
+from actors.config import ClusterConfig, Launch, RolloutConfig, TrainJob
+from learner.config import LearnerConfig
 from tests.actors.ray_head import Head, free_ports, ray_head
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +49,7 @@ def test_a_cluster_that_has_what_is_asked_for_lacks_nothing():
     [
         (need(cpus=4.0), "a node with 4 CPUs (cluster.rollout_cpus); the largest has 2"),
         (need(memory_mb=5000.0), "5000 MB of memory (cluster.rollout_memory_mb)"),
+        (need("learner", gpus=2.0), "2 GPUs (cluster.learner_gpus); the most that one has is 0"),
         (need("reward", labels={"arch": "arm64"}), "labels arch=arm64 (cluster.reward_labels)"),
         (
             need("reward", cpus=2.0, labels={"role": "small"}),
@@ -84,6 +86,19 @@ def test_dead_nodes_do_not_count_and_settings_become_what_ray_is_asked_for():
     }
     with pytest.raises(ValueError, match=r"cluster\.reward_labels: expected KEY=VALUE"):
         ClusterConfig(reward_labels=("arm64",))
+
+
+def test_gpus_are_booked_for_the_learner_alone_and_before_anything_starts():
+    rows = [{"Alive": True, "Resources": {"CPU": 2.0, "GPU": 2.0}}]
+    asked = {each.kind: each for each in needs_of(ClusterConfig(learner_gpus=2.0), RolloutConfig())}
+    assert actor_options(asked["learner"]) == {"num_cpus": 0.5, "num_gpus": 2.0}
+    assert "num_gpus" not in actor_options(asked["rollout"])
+    assert missing([asked["learner"]], nodes_from(rows)) == []
+    algo = LearnerConfig(device="cuda", num_processes=2)
+    with pytest.raises(ValueError, match=r"cluster\.learner_gpus: expected >= 2"):
+        TrainJob(algo=algo, cluster=ClusterConfig(learner_gpus=1.0))
+    TrainJob(algo=algo, cluster=ClusterConfig(learner_gpus=2.0))
+    TrainJob(algo=algo, launch=Launch.INPROCESS)
 
 
 @pytest.fixture(scope="module")
