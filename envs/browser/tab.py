@@ -55,6 +55,7 @@ class Tab:
         self.num_commits = 0
         self.generation = next(_GENERATIONS)  # of the present document
         self.is_navigating = False  # the main frame has asked for a document and has none yet
+        self._is_expected = False  # that is, we have asked, and the browser has not begun
         self.is_about_to_navigate = False  # the page has asked for that; the browser not begun
         self.is_dom_ready = True
         self.is_loaded = True
@@ -111,7 +112,7 @@ class Tab:
         until_s = self._loop.time() + _STOP_TIMEOUT_S
         while self.is_navigating and await self.wait_for_change(until_s):
             pass
-        self.is_navigating = False
+        self.is_navigating = self._is_expected = False
         self.in_flight.clear()
 
     async def initialise(self) -> None:
@@ -180,13 +181,14 @@ class Tab:
 
     def expect_navigation(self, answer: asyncio.Future[Params]) -> None:
         """A `Page.navigate` was posted: count it as a navigation until it proves to be none."""
-        self.is_navigating = True
+        self.is_navigating = self._is_expected = True
 
         def check(done: asyncio.Future[Params]) -> None:
             # Another place in the same document has no loader; a download and an empty answer are
             # aborted. Any other error commits the browser's error page.
             failed = done.cancelled() or done.exception() is not None
             result = {} if failed else done.result()
+            self._is_expected = False
             if "loaderId" not in result or "ERR_ABORTED" in result.get("errorText", ""):
                 self.is_navigating = False
             self.wake()
@@ -253,7 +255,7 @@ class Tab:
     def _on_started_navigating(self, params: Params) -> None:
         is_same_document = params["navigationType"] in ("sameDocument", "historySameDocument")
         if params["frameId"] == self.target_id:
-            self.is_about_to_navigate = False
+            self.is_about_to_navigate = self._is_expected = False
             self.is_navigating = self.is_navigating or not is_same_document
 
     def _on_committed(self, params: Params) -> None:
@@ -282,8 +284,9 @@ class Tab:
         self.is_loaded = True
 
     def _on_stopped_loading(self, params: Params) -> None:
-        if params["frameId"] == self.target_id:
-            self.is_navigating = False  # no content, a download, or stopped
+        # No content, a download, or stopped; before the browser has begun, the document before.
+        if params["frameId"] == self.target_id and not self._is_expected:
+            self.is_navigating = False
 
     def _on_request(self, params: Params) -> None:
         if params.get("type") in _AWAITED_TYPES:

@@ -178,3 +178,16 @@ async def test_a_wait_that_is_cancelled_in_the_moment_it_is_over_ends():
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_the_end_of_the_document_before_does_not_end_a_navigation_that_was_asked_for():
+    connection = CdpConnection(call_timeout_s=60.0)
+    tab = Tab(connection, BrowserConfig(), target_id="t", session="s")
+    answer = asyncio.get_running_loop().create_future()
+    tab.expect_navigation(answer)
+    tab.on_event("Page.frameStoppedLoading", {"frameId": "t"})  # late: of the document before
+    assert tab.is_navigating
+    begun = {"frameId": "t", "navigationType": "differentDocument"}
+    tab.on_event("Page.frameStartedNavigating", begun)
+    tab.on_event("Page.frameStoppedLoading", {"frameId": "t"})
+    assert not tab.is_navigating
