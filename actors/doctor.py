@@ -124,10 +124,12 @@ def check_libraries(names: Sequence[str] = ("ray", "torch", "playwright")) -> It
 
 def check_browser(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
     """A Chromium is found and starts."""
-    from envs.browser.discovery import BrowserNotFoundError, find_browser
+    from envs.browser.discovery import BrowserNotFoundError, find_browser, headless_shells
 
+    bundled = _playwright_browser()
+    shells = headless_shells(bundled, environment=environment)
     try:
-        path = find_browser(environment=environment, playwright_executable=_playwright_browser())
+        path = find_browser(environment=environment, playwright_executable=bundled, shells=shells)
     except BrowserNotFoundError as error:
         yield _problem("browser", str(error), "make setup, or see above")
         return

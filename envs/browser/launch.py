@@ -20,7 +20,7 @@ import psutil
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Playwright, async_playwright
 
-from envs.browser.discovery import find_browser
+from envs.browser.discovery import find_browser, headless_shells
 from envs.browser.profile import (
     DRIVER_ARGUMENT,
     browsers_of,
@@ -111,6 +111,7 @@ _FLAGS = (
 _HEADLESS_FLAGS = (
     "--headless",
     "--hide-scrollbars",
+    "--font-render-hinting=none",  # the headless shell's default is another than the browser's
     "--kiosk",  # no toolbar to lay out and paint with every page
     "--mute-audio",
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,"
@@ -171,9 +172,11 @@ class LaunchedBrowser:
             self._playwright = await async_playwright().start()
         finally:  # one that hangs here must be ended by its pid
             self._node_pid = _only(_drivers() - drivers)
+        bundled = self._playwright.chromium.executable_path
         executable = find_browser(
             self._config.executable,
-            playwright_executable=self._playwright.chromium.executable_path,
+            playwright_executable=bundled,
+            shells=headless_shells(bundled) if self._config.headless else (),
         )
         self._profile = make_profile()
         flags = command_line(self._config, profile=self._profile, site_port=site_port)

@@ -7,6 +7,7 @@ Targets attach paused, so that a dialog or a download of a page's first instant 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 
 from envs.actions import MAX_TABS
@@ -31,6 +32,8 @@ class TabStrip:
         self.tabs: list[Tab] = []
         self.active_index = 0
         self.num_refused = 0  # tabs over the limit, closed at once
+        self._is_opening = False  # a tab of our own
+        self._is_unasked = False  # a page has opened a window that no click or key asked for
 
     @property
     def active(self) -> Tab:
@@ -54,6 +57,7 @@ class TabStrip:
         """Close the last episode's tabs with all they stored, and open one blank tab."""
         old, self._context = self._context, ""
         self.tabs, self.active_index, self.num_refused = [], 0, 0
+        self._is_unasked = False
         if old:
             disposal = self._connection.post(
                 "Target.disposeBrowserContext", {"browserContextId": old}
@@ -76,7 +80,11 @@ class TabStrip:
             "newWindow": True,
             "windowState": "fullscreen",
         }
-        target = (await self._connection.call("Target.createTarget", params))["targetId"]
+        self._is_opening = True
+        try:
+            target = (await self._connection.call("Target.createTarget", params))["targetId"]
+        finally:
+            self._is_opening = False
         await self.started()
         tab = self._by_target.get(target)
         if tab is None:
@@ -112,17 +120,27 @@ class TabStrip:
         if info.get("browserContextId") != self._context:
             self._connection.post("Runtime.runIfWaitingForDebugger", session=session)
             return
+        is_ours = self._is_opening and not info.get("openerId")
+        if self._is_unasked and not is_ours:
+            # The headless shell blocks no pop-ups. This one is paused: it has not asked for a page.
+            self._connection.post("Target.closeTarget", {"targetId": info["targetId"]})
+            return
         if len(self.tabs) >= MAX_TABS:
             self.num_refused += 1
             self._connection.post("Target.closeTarget", {"targetId": info["targetId"]})
             return
         tab = Tab(self._connection, self._config, target_id=info["targetId"], session=session)
-        self._connection.listen(session, tab.on_event)
+        self._connection.listen(session, functools.partial(self._on_page_event, tab))
         self._by_target[tab.target_id] = tab
         self.tabs.append(tab)
         self._starting[tab.target_id] = asyncio.ensure_future(self._start(tab))
         for other in self.tabs:
             other.wake()
+
+    def _on_page_event(self, tab: Tab, method: str, params: Params) -> None:
+        if method == "Page.windowOpen":  # comes before the window, if there will be one
+            self._is_unasked = not params["userGesture"]
+        tab.on_event(method, params)
 
     async def _start(self, tab: Tab) -> None:
         try:

@@ -4,8 +4,9 @@
 Two browsers do the same, operation by operation in turns, so that whatever else the machine does
 weighs on both: one is started as always, the other without `--without-flag` (repeatable), with the
 features of `--with-feature` left on, with the flags of `--and-flag` and without the features of
-`--and-without-feature`. Per operation, medians of milliseconds of processor time of the browser's
-processes: `as_always_ms`, `other_ms`, and `ratio`, the median over pairs of the first to the other.
+`--and-without-feature`, or it is another browser, `--other-browser`. Per operation, medians of
+milliseconds of processor time of the browser's processes: `as_always_ms`, `other_ms`, and `ratio`,
+the median over pairs of the first to the other.
 
 - `reset`: a fresh context, its first page, read with a screenshot
 - `navigate`: a click on a link, the page it leads to, read with a screenshot
@@ -37,8 +38,9 @@ REST_S = 0.03  # what an operation leaves behind is counted with it
 class Arm:
     """One browser and the page it is on."""
 
-    def __init__(self, num_elements: int) -> None:
-        self.driver = ChromiumDriver(BrowserConfig(), max_elements=MAX_ELEMENTS)
+    def __init__(self, num_elements: int, executable: str = "") -> None:
+        config = BrowserConfig(executable=executable)
+        self.driver = ChromiumDriver(config, max_elements=MAX_ELEMENTS)
         self._site = LinkedPages(num_elements)
         self._page: PageSnapshot | None = None
 
@@ -83,8 +85,10 @@ def _cpu_ms(browser_pid: int) -> dict[int, float]:
     return total
 
 
-async def measure(other: dict[str, tuple[str, ...]], num_rounds: int, num_elements: int) -> dict:
-    always, changed = Arm(num_elements), Arm(num_elements)
+async def measure(
+    other: dict[str, tuple[str, ...]], other_browser: str, num_rounds: int, num_elements: int
+) -> dict:
+    always, changed = Arm(num_elements), Arm(num_elements, other_browser)
     costs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     try:
         await always.driver.start()
@@ -113,6 +117,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--elements", type=int, default=50)
+    parser.add_argument("--other-browser", default="")
     for name in ("without-flag", "with-feature", "and-flag", "and-without-feature"):
         parser.add_argument(f"--{name}", action="append", default=[])
     given = parser.parse_args()
@@ -126,7 +131,7 @@ async def main() -> None:
         "_HEADLESS_FLAGS": without(launch._HEADLESS_FLAGS, given.without_flag),
         "_DISABLED_FEATURES": (*features, *given.and_without_feature),
     }
-    figures = await measure(other, given.rounds, given.elements)
+    figures = await measure(other, given.other_browser, given.rounds, given.elements)
     print(orjson.dumps({"benchmark": "launch_flags", "operations": figures}).decode())
 
 

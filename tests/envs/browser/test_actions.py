@@ -175,6 +175,16 @@ async def test_a_storm_of_pop_ups_is_bounded(driver):
     assert len((await look(driver)).tabs) <= MAX_TABS
 
 
+async def test_a_pop_up_that_no_click_asked_for_does_not_open(driver):
+    opening = "setTimeout(() => window.open('/pop'), 20)"
+    late = f"<a href=/next target=_blank>Next</a><script>{opening}</script>"
+    await visit(driver, {"/": late, "/pop": "<p>pop</p>", "/next": "<p>next</p>"})
+    await driver.wait(200)
+    assert [t.url for t in (await look(driver)).tabs] == [url("/")]
+    assert (await click(driver, "Next")).navigated
+    assert [t.url for t in (await look(driver)).tabs] == [url("/"), url("/next")]
+
+
 async def test_a_tab_that_closes_itself_leaves_the_one_before(driver):
     pages = {
         "/": "<h1>Opener</h1><a href=/pop target=_blank rel=opener>Pop</a>",

@@ -15,7 +15,12 @@ import pytest
 
 from envs.browser import profile
 from envs.browser.cdp import CdpConnection
-from envs.browser.discovery import BrowserNotFoundError, find_browser
+from envs.browser.discovery import (
+    BrowserNotFoundError,
+    find_browser,
+    headless_shells,
+    is_headless_shell,
+)
 from envs.browser.launch import LaunchedBrowser, command_line
 from envs.browser.tab import Tab
 from envs.config import BrowserConfig
@@ -50,6 +55,27 @@ def test_a_named_browser_that_is_missing_is_an_error_and_no_reason_to_look_furth
         find_browser("", environment={"FORAGERL_BROWSER": "/no/such"}, installed=good)
     with pytest.raises(BrowserNotFoundError, match=r"env\.browser\.executable"):
         find_browser("/no/such", environment={}, installed=good)
+
+
+def test_headless_shells_come_before_every_browser_that_nobody_named(tmp_path):
+    on_path = program(tmp_path, "chromium-headless-shell")
+    installed = program(tmp_path, "installed-shell")
+    folders = [tmp_path / "chromium-7", tmp_path / "chromium_headless_shell-7" / "linux"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    bundled, own = program(folders[0], "chrome"), program(folders[1], "chrome-headless-shell")
+    environment = {"PATH": str(tmp_path)}
+    shells = headless_shells(bundled, environment=environment, installed=(installed,))
+    assert shells == (own, installed, on_path)
+    assert headless_shells(bundled, environment={}, installed=("/no/such",)) == (own,)
+    assert headless_shells(environment={"PATH": "/no"}, installed=()) == ()
+    rest = {"playwright_executable": bundled, "installed": (), "shells": shells}
+    assert find_browser("", environment={}, **rest) == own
+    named = program(tmp_path, "named")
+    assert find_browser(named, environment={}, **rest) == named
+    assert find_browser("", environment={"FORAGERL_BROWSER": named}, **rest) == named
+    assert all(map(is_headless_shell, (own, on_path)))
+    assert not is_headless_shell(bundled)
 
 
 def test_no_browser_at_all_is_an_error_that_names_the_fixes(tmp_path):
