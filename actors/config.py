@@ -279,10 +279,12 @@ class TrainJob:
                 "algo.objective.schedule: expected constant, linear or early_decay with "
                 "evaluation.validation_tasks=0, got validation, which moves by what those tell"
             )
-        if "vision" in self.policy.active_streams() and self.env.screenshot is ScreenshotMode.NEVER:
+        has_pictures = self.env.screenshot in (ScreenshotMode.NEW_PAGE, ScreenshotMode.EVERY_STEP)
+        if "vision" in self.policy.active_streams() and not has_pictures:
             raise ValueError(
-                "policy.streams: expected none of vision, as env.screenshot=never gives it no "
-                "picture; set env.screenshot=new_page or every_step"
+                f"policy.streams: expected none of vision, as env.screenshot="
+                f"{self.env.screenshot.value} gives it no picture; set env.screenshot=new_page or "
+                "every_step"
             )
         on_gpus = self.algo.num_processes if self.algo.device.startswith("cuda") else 0
         if self.launch is Launch.RAY and self.cluster.learner_gpus < on_gpus:

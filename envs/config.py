@@ -17,6 +17,9 @@ class ScreenshotMode(enum.Enum):
     """When a step takes a screenshot (15-30 ms of CPU each)."""
 
     NEVER = "never"
+    # Of a new page that shows nothing in the window: all that can be blank, and so the base layer's
+    # evidence without the cost of the others.
+    EMPTY_PAGE = "empty_page"
     NEW_PAGE = "new_page"  # once per new page: evidence for the base layer
     EVERY_STEP = "every_step"
 

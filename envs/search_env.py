@@ -17,7 +17,7 @@ import numpy as np
 
 from envs.actions import WAIT_CHOICES_MS, Action
 from envs.config import DriverKind, EnvConfig, ScreenshotMode
-from envs.driver import Effect, InfraError, PageDriver
+from envs.driver import Effect, InfraError, PageDriver, PageSnapshot
 from envs.observe import EpisodeMemory, observe, page_key
 from envs.registry import TASK_SETS, resolve
 from envs.site import TaskSet
@@ -162,6 +162,10 @@ class SearchEnv:
     async def _observe(self, memory: EpisodeMemory, *, navigated: bool) -> Observation:
         is_wanted = self._wants_screenshot(navigated=navigated)
         snapshot = await self.driver.snapshot(with_screenshot=is_wanted or self._with_frames)
+        is_new = navigated and page_key(snapshot.url) not in memory.visited
+        if self._config.screenshot is ScreenshotMode.EMPTY_PAGE and is_new and _is_empty(snapshot):
+            is_wanted = True
+            snapshot = await self.driver.snapshot(with_screenshot=True)
         self.frame = _NO_FRAME
         if self._with_frames:
             self.frame = Frame(jpeg=snapshot.screenshot_jpeg, scale=snapshot.screenshot_scale)
@@ -243,6 +247,11 @@ class SearchEnv:
             raise InfraError(
                 StopReason.INFRA_TIMEOUT, f"{what} took longer than {timeout_s} s"
             ) from cause
+
+
+def _is_empty(snapshot: PageSnapshot) -> bool:
+    """Whether the window shows nothing that the element table tells of."""
+    return not any(e.is_in_view and not e.is_occluded for e in snapshot.elements)
 
 
 def _stop(action: Action, effect: Effect, observation: Observation) -> StopReason | None:
