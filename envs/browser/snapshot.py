@@ -123,9 +123,10 @@ class _Decoder:
     def _add_text(self, frame: _Frame, i: int, parent: int, origin: tuple[float, float]) -> int:
         text_index = frame.values[i]
         text = self.strings[text_index] if text_index >= 0 else ""
-        if not text or text.isspace():
-            return _DROPPED
         layout = frame.layout_of.get(i)
+        # Blanks between two words of one line are laid out, those between blocks are not.
+        if not text or (layout is None and text.isspace()):
+            return _DROPPED
         self.nodes.append(
             DomNode(
                 parent=parent,

@@ -65,7 +65,7 @@ class _Walker:
             self._add_text(child.tail, row, is_rendered)
 
     def _add_text(self, text: str | None, parent: int, is_rendered: bool) -> None:
-        if text and not text.isspace():
+        if text:  # blanks, too: they part the words of neighbours
             self.nodes.append(
                 DomNode(
                     parent=parent,

@@ -24,7 +24,7 @@ from envs.web.task_set import EmbeddedTaskSet
 from envs.web.texts.languages import LOADING_LABELS
 from envs.web.web_site import CONTENT_HOSTS, EmbeddedSite
 from envs.web.world import build_world
-from tests.envs.browser.sites import OTHER_HOST, PathSite, url
+from tests.envs.browser.sites import OTHER_HOST, PathSite, element, url
 from tests.envs.twin.both import MAX_ELEMENTS, Both
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -162,6 +162,18 @@ async def test_links_images_and_forms_start_from_the_base_that_a_page_names(driv
     for text, arrived in (("Link", "/deep/x"), ("Part", "/deep/#part"), ("Go", "/deep/f?q=")):
         await both.begin(site, url("/"))
         assert (await both.click(text)).navigated and both.pages[0].url == url(arrived)
+
+
+async def test_a_blank_between_two_marked_words_parts_them(driver):
+    body = """<ul><li><a href=/hit>Hit</a>
+      <p>The <b>river</b> <b>Kreder</b>\n<i>flows</i> by<b>way</b>.</p></li></ul>
+      <table><tr> <th>Seat</th> <td>Vardo</td> </tr></table>"""
+    both = Both(driver)
+    await both.begin(PathSite({"/": body}), url("/"))
+    for page in both.pages:
+        texts = [e.text for e in page.elements]
+        assert "The river Kreder flows byway." in texts and "Seat: Vardo" in texts
+        assert element(page, "Hit").context == "Hit The river Kreder flows byway."
 
 
 async def test_what_is_no_web_address_leads_nowhere(driver):
