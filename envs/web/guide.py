@@ -75,7 +75,7 @@ def is_at_form(item: EvidenceItem, url: str) -> bool:
     return page == item.way[-1] or page.startswith(f"{item.way[-1]}/")
 
 
-def query_fit(query: str, item: EvidenceItem) -> float:
+def query_fit(query: str, item: EvidenceItem, *, use_clues: bool = True) -> float:
     """How well a query finds the item's page, in [0, 1]: 1 for its subject's exact name.
 
     The share of the name's words in the query, halved as the query fills up with other words. The
@@ -84,7 +84,7 @@ def query_fit(query: str, item: EvidenceItem) -> float:
     given = set(words_of(query))
     wanted = set(words_of(item.subject))
     by_name = _overlap(given, wanted)
-    if not item.clues:
+    if not item.clues or not use_clues:
         return by_name
     clues = {word for clue in item.clues for word in words_of(clue)}
     share = len(clues & given) / len(clues)

@@ -21,12 +21,12 @@ from envs.web.guide import (
     is_at_form,
     leads_to,
     next_item,
-    query_fit,
     same_page,
     states,
     stops,
 )
 from envs.web.hazards import DISMISS_LABELS
+from envs.web.search_fit import search_fit
 from envs.web.sites.shell import SEARCH_HOME
 from envs.web.texts.languages import (
     LOADING_LABELS,
@@ -56,14 +56,14 @@ _WAITS = np.array([0.3, 0.6, _BEST])
 _SCROLLS = ("scroll_up_200px", "scroll_down_400px", "scroll_to_bottom")
 
 
-# How well a query finds an item's page, in [0, 1].
-QueryFit = Callable[[str, EvidenceItem], float]
+# How well a query finds the page of an item of a task, in [0, 1].
+QueryFit = Callable[[str, EvidenceItem, Task], float]
 
 
 class WorldGraphTeacher:
     """Utilities from the evidence still missing; depends on task and observation alone."""
 
-    def __init__(self, fit: QueryFit = query_fit) -> None:
+    def __init__(self, fit: QueryFit = search_fit) -> None:
         self._fit = fit
 
     def utilities(self, task: Task, observation: Observation, actions: FlatActions) -> np.ndarray:
@@ -239,7 +239,7 @@ class _Situation:
         """float [S]: how well each span works as a query for the next evidence."""
         item = self.item
         assert item is not None
-        return np.array([self.fit(span.text, item) for span in self.observation.spans])
+        return np.array([self.fit(span.text, item, self.task) for span in self.observation.spans])
 
     @cached_property
     def type_query(self) -> np.ndarray:
@@ -293,7 +293,7 @@ class _Situation:
     @cached_property
     def _sent_fit(self) -> float:
         """Fit of the query whose results are shown, if they have the evidence or come close."""
-        return self.fit(self._sent_query, self.item) if self.item is not None else 0.0
+        return self.fit(self._sent_query, self.item, self.task) if self.item is not None else 0.0
 
     @cached_property
     def _waiting_fit(self) -> float:
@@ -303,7 +303,7 @@ class _Situation:
         table = self.observation.elements
         values = [table.value[i] for i in np.flatnonzero(self.is_box)]
         waiting = [value for value in values if value and value != self._sent_query]
-        return max((self.fit(value, self.item) for value in waiting), default=0.0)
+        return max((self.fit(value, self.item, self.task) for value in waiting), default=0.0)
 
     def _flag(self, flag: ElementFlag) -> np.ndarray:
         return self.observation.elements.flags[:, flag]
