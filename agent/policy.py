@@ -2,7 +2,8 @@
 """The contract between a policy network and the learner: padded batches in, log-probabilities out.
 
 Shape letters: B states, K action types, E elements, S spans, O options, T tabs, R statements,
-Q question words, A legal actions, H heads (`MAX_HEADS`). Padded rows are masked out everywhere.
+Q question words, V values, A legal actions, H heads (`MAX_HEADS`). Padded rows are masked out
+everywhere.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ _PADDED = (
     ("span_statement", np.int64),
     ("question_word", np.int64),
     ("question_weight", np.float32),
+    ("question_vector", np.float32),
+    ("question_clue", np.float32),
+    ("statement_value", np.int64),
+    ("value_shape", np.float32),
+    ("value_ending", np.int64),
     ("element_change", np.bool_),
     ("query", np.float32),
 )
@@ -51,6 +57,11 @@ class PolicyBatch:
     span_statement: Tensor  # int64 [B, S, of each]; likewise
     question_word: Tensor  # int64 [B, Q, 1]; 0 is no word
     question_weight: Tensor  # float32 [B, Q, weights]
+    question_vector: Tensor  # float32 [B, Q, vector size]
+    question_clue: Tensor  # float32 [B, Q, clue columns]
+    statement_value: Tensor  # int64 [B, R, values of each]; 1 + row, 0 is none
+    value_shape: Tensor  # float32 [B, V, shape columns]
+    value_ending: Tensor  # int64 [B, V, endings of each]; 0 is none
     # What single streams read; of width 0 where the stream is off.
     change: Tensor  # float32 [B, change columns]
     element_change: Tensor  # bool [B, E, kinds of change]

@@ -62,10 +62,20 @@ class ModelInputs:
     element_statement: np.ndarray = field(default_factory=_no_words)
     # int16 [S, of each]; likewise
     span_statement: np.ndarray = field(default_factory=_no_words)
+    # int16 [R, values of each]; 1 + row of `value_shape`, 0 is none
+    statement_value: np.ndarray = field(default_factory=_no_words)
+    # float16 [V, shape columns] of what statements state
+    value_shape: np.ndarray = field(default_factory=_no_numbers)
+    # int16 [V, endings of each]; 0 is none
+    value_ending: np.ndarray = field(default_factory=_no_words)
     # int16 [words, 1]; 0 is no word
     question_word: np.ndarray = field(default_factory=_no_words)
     # float16 [words, weights of each]
     question_weight: np.ndarray = field(default_factory=_no_numbers)
+    # float16 [words, vector size]
+    question_vector: np.ndarray = field(default_factory=_no_numbers)
+    # float16 [words, clue columns]: how much of each is explained so far
+    question_clue: np.ndarray = field(default_factory=_no_numbers)
     # What single streams of the network read; all are empty where the stream is off.
     # float16 [change columns]: what the last action did
     change: np.ndarray = field(default_factory=_no_row)
@@ -139,7 +149,10 @@ class Trajectory:
     layer_weights: tuple[float, float, float]
     steps: tuple[StepRecord, ...]  # [T]
     stop: StopReason
+    # Visited states under other questions (`agent.hindsight`), without an executed action: for the
+    # step term alone.
+    hindsight: tuple[StepRecord, ...] = ()
 
     def num_bytes(self) -> int:
         """Bytes of the arrays; what queues and buffers are bounded by."""
-        return sum(step.num_bytes() for step in self.steps)
+        return sum(step.num_bytes() for step in (*self.steps, *self.hindsight))

@@ -98,14 +98,17 @@ def _note_texts(text: str) -> Iterator[tuple[str, str]]:
     if _num_words(text) <= MAX_WHOLE_NOTE_WORDS:
         yield text.strip(" .。"), text
     for sentence in _SENTENCE_END.split(text):
-        for match in _DATE.finditer(sentence):
-            yield match.group(), sentence
-        for run in _capitalised_runs(sentence):
-            yield run, sentence
-        for name in _han_names(sentence):
-            yield name, sentence
-        for number in _numbers(sentence):
-            yield number, sentence
+        for value in sentence_values(sentence):
+            yield value, sentence
+
+
+def sentence_values(sentence: str) -> Iterator[str]:
+    """What a sentence may state: its dates, names and numbers, in this order."""
+    for match in _DATE.finditer(sentence):
+        yield match.group()
+    yield from _capitalised_runs(sentence)
+    yield from _han_names(sentence)
+    yield from _numbers(sentence)
 
 
 def _han_names(text: str) -> Iterator[str]:

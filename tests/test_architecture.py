@@ -35,6 +35,7 @@ TORCH_IN_AGENT = {
     "agent.policy",
     "agent.policy_agent",
     "agent.forager.family",
+    "agent.forager.matching",
     "agent.forager.net",
     "agent.forager.streams",
     "agent.forager.vision",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,15 @@ from envs.types import Note
 MAX_CLUES = 24
 MAX_CACHED_QUESTIONS = 16
 
+QUESTION_WORDS = ("who", "what", "which", "where", "when", "how")
+_HAN_QUESTION_WORDS = (
+    ("who", re.compile(r"谁|哪位")),
+    ("what", re.compile(r"什么")),
+    ("which", re.compile(r"哪家|哪个|哪条|哪座|哪些")),
+    ("where", re.compile(r"哪里|何处")),
+    ("when", re.compile(r"哪一?年|何时")),
+    ("how", re.compile(r"多少|几")),
+)
 _POSSESSIVE = re.compile(r"[’']s\b")
 _PUNCTUATION = "\"'“”‘’()[],.;:?!"
 _TITLE_SUFFIX = re.compile(r"\s+[-–—|·]\s+[^-–—|·]*$")
@@ -51,6 +60,7 @@ class Question:
         self.folded = f" {folded_text(text)} "
         self.clues = clue_words(text)[:MAX_CLUES] or tokens(text)[:1] or ["?"]
         lower = text.lower()
+        self.asking = _question_words(text)
         self.near, self.far = _relation_weights(text, self.clues)
         self.wants_year = bool(_YEAR_QUESTION.search(lower))
         self.wants_number = bool(_NUMBER_QUESTION.search(lower))
@@ -67,12 +77,21 @@ class Question:
             self._by_text[text] = found
         return found
 
+    def coverages(self, texts: Sequence[str]) -> np.ndarray:
+        """Coverage of each text, float32 [texts, clues]; their new words are looked up at once."""
+        self._learn(word for text in texts if text not in self._by_text for word in tokens(text))
+        rows = [self.coverage(text) for text in texts]
+        return np.array(rows, dtype=np.float32).reshape(len(texts), len(self.clues))
+
+    def _learn(self, words: Iterable[str]) -> None:
+        new = [word for word in dict.fromkeys(words) if word not in self._by_word]
+        if new:
+            self._by_word.update(zip(new, similarities(new, self.clues), strict=True))
+
     def _cover(self, words: Sequence[str]) -> np.ndarray:
         if not words:
             return np.zeros(len(self.clues), dtype=np.float32)
-        new = [w for w in dict.fromkeys(words) if w not in self._by_word]
-        if new:
-            self._by_word.update(zip(new, similarities(new, self.clues), strict=True))
+        self._learn(words)
         return np.max([self._by_word[w] for w in words], axis=0)
 
     def names(self, phrase: str) -> bool:
@@ -81,11 +100,23 @@ class Question:
         return bool(folded) and f" {folded} " in self.folded
 
 
+def _question_words(text: str) -> tuple[str, ...]:
+    """Those of `QUESTION_WORDS` that the question has, of Chinese what says the same."""
+    if has_han(text):
+        return tuple(word for word, pattern in _HAN_QUESTION_WORDS if pattern.search(text))
+    asked = set(tokens(text))
+    return tuple(word for word in QUESTION_WORDS if word in asked)
+
+
 def _relation_weights(text: str, clues: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """How near to and how far from the entity each clue stands, float32 [clues], each summing to 1.
 
     Clues of the entity's own name weigh nothing. All weigh nothing where no other clue is left.
+    A Chinese question names the entity first and what is asked of it last, without capitals.
     """
+    if has_han(text):
+        rising = np.arange(1, len(clues) + 1, dtype=np.float32)
+        return rising[::-1] / rising.sum(), rising / rising.sum()
     words = _POSSESSIVE.sub("", text).split()
     folded = [folded_text(word) for word in words]
     is_name = name_flags(words)

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from agent.config import PolicyConfig
 from agent.forager.features import OPTION_COLUMNS, TAB_COLUMNS
-from agent.forager.relations import ASKED_SIZE, NUM_WORD_IDS, RELATION_SIZE
+from agent.forager.matching import EXPLAINED_SIZE, MATCH_SIZE, QuestionMatch, best_of
+from agent.forager.relations import ASKED_SIZE
 from agent.forager.sizes import FeatureSizes
 from agent.forager.streams import (
     HistorySummary,
@@ -33,10 +34,6 @@ from agent.forager.streams import (
 from agent.policy import MASKED_LOG_PROB, PolicyBatch, PolicyOutput
 from envs.actions import ACTION_SPECS, NUM_TYPES, WAIT_CHOICES_MS, Head
 
-MATCH_SIZE = 2  # with the near and with the far relation
-_WORD_SIZE = 24
-_WORD_STD = 0.1
-
 
 class ForagerNet(nn.Module):
     """`PolicyBatch` -> `PolicyOutput`. Uniform over types and over arguments at initialisation."""
@@ -47,17 +44,19 @@ class ForagerNet(nn.Module):
         num_element, num_span = sizes.element, sizes.span
         self.num_state = num_state
         self.streams = config.active_streams()
-        self.relation = _RelationMatch()
-        self.element_encoder = _mlp(num_element + MATCH_SIZE, width, width)
-        self.span_encoder = _mlp(num_span + MATCH_SIZE, width, width)
+        self.relation = QuestionMatch(num_state, sizes.clue)
+        num_element, num_span = num_element + MATCH_SIZE, num_span + MATCH_SIZE + 1
+        num_read = num_state + EXPLAINED_SIZE
+        self.element_encoder = _mlp(num_element, width, width)
+        self.span_encoder = _mlp(num_span, width, width)
         summaries = [summary_sizes(width)[name] for name in self.streams]
         for name, size in zip(self.streams, summaries, strict=True):
-            self.add_module(f"{name}_stream", _mlp(num_state + size, width, width))
-        self.gate = nn.Linear(num_state + sum(summaries), len(self.streams))
+            self.add_module(f"{name}_stream", _mlp(num_read + size, width, width))
+        self.gate = nn.Linear(num_read + sum(summaries), len(self.streams))
         self.history = HistorySummary(width) if "history" in self.streams else None
         self.vision = VisionSummary(config) if "vision" in self.streams else None
-        self.element_pointer = _Pointer(num_element + MATCH_SIZE, width, NUM_TYPES)
-        self.span_pointer = _Pointer(num_span + MATCH_SIZE, width, NUM_TYPES)
+        self.element_pointer = _Pointer(num_element, width, NUM_TYPES)
+        self.span_pointer = _Pointer(num_span, width, NUM_TYPES)
         self.option_pointer = _Pointer(len(OPTION_COLUMNS), width, 1)
         self.tab_pointer = _Pointer(len(TAB_COLUMNS), width, 1)
         self.wait_head = _zero(nn.Linear(width, len(WAIT_CHOICES_MS)))
@@ -92,13 +91,18 @@ class ForagerNet(nn.Module):
         return self._streams_and_gate(batch, state, element, span)[1]
 
     def _encode(self, batch: PolicyBatch) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """State columns; elements and spans as columns, [B, N, F], and encoded, [B, N, D]."""
+        """What is read of the state; elements and spans as columns, [B, N, F], and encoded,
+        [B, N, D].
+        """
         state, asked = batch.state.split([self.num_state, ASKED_SIZE], dim=-1)
-        match = self.relation(asked, batch)  # [B, R, MATCH_SIZE]
+        match, explained, direction = self.relation(state, asked, batch)
         of_element = torch.cat([batch.element, best_of(match, batch.element_statement)], dim=-1)
-        of_span = torch.cat([batch.span, best_of(match, batch.span_statement)], dim=-1)
+        in_direction = batch.span[..., :1] * direction[:, None]  # MORE_COLUMN
+        of_span = torch.cat(
+            [batch.span, in_direction, best_of(match, batch.span_statement)], dim=-1
+        )
         return (
-            state,
+            torch.cat([state, explained], dim=-1),
             of_element,
             of_span,
             self.element_encoder(of_element),
@@ -191,49 +195,6 @@ class ForagerNet(nn.Module):
         flat = batch.option.reshape(size, elements * options, -1)
         score = self.option_pointer(hidden, None, flat)[:, 0].reshape(size, elements, options)
         return _masked_log_softmax(score, batch.option_mask)
-
-
-class _RelationMatch(nn.Module):
-    """How well statements answer the near and the far relation asked for.
-
-    score = (asked + N asked) . (told + T told) + e(asked words) . e(told words)
-
-    Learnt images of static vectors, which start as their cosine, and learnt vectors of the words
-    themselves. Only the score goes on: with the vectors, or their products coordinate by
-    coordinate, the network knows the training pages by heart.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = nn.Linear(ASKED_SIZE, MATCH_SIZE * RELATION_SIZE)
-        self.told = nn.Linear(RELATION_SIZE, RELATION_SIZE)
-        self.word = nn.Embedding(NUM_WORD_IDS, _WORD_SIZE, padding_idx=0)
-        nn.init.normal_(self.word.weight, std=_WORD_STD)
-        with torch.no_grad():
-            self.word.weight[0] = 0.0
-
-    def forward(self, asked: Tensor, batch: PolicyBatch) -> Tensor:
-        """Scores [B, R, MATCH_SIZE] of the statements, from asked [B, ASKED_SIZE]."""
-        query = asked[:, : MATCH_SIZE * RELATION_SIZE] + self.asked(asked)
-        image = batch.statement + self.told(batch.statement)
-        static = image @ query.reshape(len(asked), MATCH_SIZE, RELATION_SIZE).transpose(1, 2)
-        count = (batch.statement_word > 0).sum(dim=-1, keepdim=True).clamp(min=1)
-        told = self.word(batch.statement_word).sum(dim=2) / count.sqrt()  # [B, R, W]
-        word = self.word(batch.question_word[..., 0])  # [B, Q, W]
-        wanted = batch.question_weight.transpose(1, 2) @ word  # [B, MATCH_SIZE, W]
-        return static + told @ wanted.transpose(1, 2)
-
-
-def best_of(score: Tensor, rows: Tensor) -> Tensor:
-    """The best score of each owner's statements, [B, N, M] from [B, R, M] and rows [B, N, of each].
-
-    0 for owners without any.
-    """
-    exists = (rows > 0)[..., None]
-    state = torch.arange(len(rows), device=rows.device)[:, None, None]
-    of_each = score[state, (rows - 1).clamp(min=0)]  # [B, N, of each, M]
-    best = of_each.masked_fill(~exists, MASKED_LOG_PROB).amax(dim=2)
-    return torch.where(exists.any(dim=2), best, torch.zeros_like(best))
 
 
 class _Pointer(nn.Module):

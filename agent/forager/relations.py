@@ -13,25 +13,26 @@ from __future__ import annotations
 import functools
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
-from agent.forager.clues import MAX_CLUES, Question, name_flags
+from agent.forager.clues import QUESTION_WORDS, Question, name_flags
 from agent.forager.scene import relation_text
+from agent.forager.values import MAX_VALUES, ValueTable
 from agent.forager.words import (
     FUNCTION_WORDS,
     MAX_CACHED_TEXTS,
     VECTOR_SIZE,
+    stacked,
     tokens,
     word_vectors,
 )
 
 RELATION_SIZE = 128
-QUESTION_WORDS = ("who", "what", "which", "where", "when", "how")
 ASKED_SIZE = 2 * RELATION_SIZE + len(QUESTION_WORDS)
 NUM_WORD_IDS = 2048  # hashed; 0 is no word
-MAX_STATEMENT_WORDS = 12
+MAX_STATEMENT_WORDS = 16
 MAX_STATEMENTS = 6  # of one element
 _PROJECTION_SEED = 7
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
@@ -101,7 +102,7 @@ def word_id(word: str) -> int:
 
 def asked_vector(question: Question) -> np.ndarray:
     """The question's near and far relation and its question words, float32 [ASKED_SIZE]."""
-    asked = set(tokens(question.text))
+    asked = set(question.asking)
     vectors = word_vectors(question.clues)
     parts = [
         _unit(question.near @ vectors) @ _projection(),
@@ -111,38 +112,47 @@ def asked_vector(question: Question) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def asked_words(question: Question) -> tuple[np.ndarray, np.ndarray]:
-    """The clues, int16 [MAX_CLUES, 1], and their near and far weights, float16 [MAX_CLUES, 2]."""
-    ids = np.zeros((MAX_CLUES, 1), dtype=np.int16)
-    weights = np.zeros((MAX_CLUES, 2), dtype=np.float16)
-    for place, clue in enumerate(question.clues):
-        ids[place] = word_id(clue)
-        weights[place] = question.near[place], question.far[place]
-    return ids, weights
+def asked_words(question: Question) -> dict[str, np.ndarray]:
+    """The fields of `ModelInputs` about what is asked, but for how it is explained.
+
+    The clues and then the question words, each a row: its number, its near and far weights (none
+    for question words) and its static vector.
+    """
+    words = (*question.clues, *question.asking)
+    ids = np.array([word_id(word) for word in words], dtype=np.int16)[:, None]
+    weights = np.zeros((len(words), 2), dtype=np.float16)
+    weights[: len(question.clues)] = np.stack([question.near, question.far], axis=1)
+    vectors = (word_vectors(words) @ _projection()).astype(np.float16)
+    return {"question_word": ids, "question_weight": weights, "question_vector": vectors}
 
 
 class StatementTable:
-    """Collects statements, each once, and tells where each lies."""
+    """Collects statements with the values they state, each once, and tells where each lies."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, int] = {}
+        self._rows: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._values = ValueTable()
 
-    def rows(self, texts: Sequence[str], at_most: int) -> np.ndarray:
+    def rows(self, statements: Iterable[tuple[str, tuple[str, ...]]], at_most: int) -> np.ndarray:
         """1 + the row of each statement, int16 [at_most], 0 where there are no more."""
         found = np.zeros(at_most, dtype=np.int16)
-        for place, text in enumerate(texts[:at_most]):
-            found[place] = 1 + self._rows.setdefault(text, len(self._rows))
+        for place, statement in zip(range(at_most), statements, strict=False):
+            found[place] = 1 + self._rows.setdefault(statement, len(self._rows))
         return found
 
-    def vectors(self) -> np.ndarray:
-        """float16 [R, RELATION_SIZE]."""
-        vectors = [relation_vector(text) for text in self._rows]
-        return np.stack(vectors) if vectors else np.zeros((0, RELATION_SIZE), dtype=np.float16)
-
-    def words(self) -> np.ndarray:
-        """int16 [R, MAX_STATEMENT_WORDS]."""
-        ids = [relation_word_ids(text) for text in self._rows]
-        return np.stack(ids) if ids else np.zeros((0, MAX_STATEMENT_WORDS), dtype=np.int16)
+    def inputs(self) -> dict[str, np.ndarray]:
+        """The fields of `ModelInputs` about statements and their values."""
+        texts = [text for text, _ in self._rows]
+        values = [self._values.rows(values, MAX_VALUES) for _, values in self._rows]
+        return {
+            "statement": stacked([relation_vector(t) for t in texts], RELATION_SIZE, np.float16),
+            "statement_word": stacked(
+                [relation_word_ids(t) for t in texts], MAX_STATEMENT_WORDS, np.int16
+            ),
+            "statement_value": stacked(values, MAX_VALUES, np.int16),
+            "value_shape": self._values.shapes(),
+            "value_ending": self._values.endings(),
+        }
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:

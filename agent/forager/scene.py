@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from agent.forager.clues import Chains, Question, chains_of, page_name, question_view
 from agent.forager.words import folded_text
-from envs.types import Observation, Role
+from envs.han import han_length
+from envs.types import Observation, Role, SpanSource
 
 # Less of the question than this is no open part.
 MIN_OPEN = 1e-6
 MAX_HEADER_WORDS = 6
+MIN_HAN_NAME_CHARS = 3  # shorter words say what is asked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +32,7 @@ class Scene:
     query: str  # last sent query, folded
     typed: str  # text in the first filled field, folded
     queried: frozenset[str]  # every sent query, folded
+    asked_names: tuple[str, ...]  # what the question names, folded
 
     def share_open(self, coverage: np.ndarray) -> np.ndarray:
         """How much of the still open part of the question coverage [..., C] explains, in [0, 1]."""
@@ -66,6 +69,23 @@ def scene_of(observation: Observation) -> Scene:
         query=queries[-1] if queries else "",
         typed=folded_text(next((v for v in observation.elements.value if v), "")),
         queried=frozenset(queries),
+        asked_names=_asked_names(observation),
+    )
+
+
+def _asked_names(observation: Observation) -> tuple[str, ...]:
+    """The question's spans that are names, none that has another in it."""
+    question = observation.question
+    texts = [s.text for s in observation.spans if s.source is SpanSource.QUESTION]
+    # The last one is all the question's words, and its first word alone is no name.
+    names = [
+        t
+        for t in texts[:-1]
+        if han_length(t) >= MIN_HAN_NAME_CHARS
+        or (t[:1].isupper() and (" " in t or not question.startswith(t)))
+    ]
+    return tuple(
+        folded_text(t) for t in names if not any(t != other and other in t for other in names)
     )
 
 
@@ -102,3 +122,11 @@ def link_texts_of(observation: Observation) -> frozenset[str]:
     return frozenset(
         folded_text(t) for t, r in zip(table.text, table.role, strict=True) if r == Role.LINK
     )
+
+
+def share_named(names: Collection[str], text: str) -> float:
+    """Share of the folded names that a text has as whole words."""
+    if not names:
+        return 0.0
+    folded = f" {folded_text(text)} "
+    return sum(f" {name} " in folded for name in names) / len(names)

@@ -20,6 +20,7 @@ class FeatureSizes:
     state: int
     element: int
     span: int
+    clue: int
 
 
 def feature_sizes() -> FeatureSizes:
@@ -29,6 +30,7 @@ def feature_sizes() -> FeatureSizes:
         state=inputs.state.shape[0] - ASKED_SIZE,
         element=inputs.element.shape[1],
         span=inputs.span.shape[1],
+        clue=inputs.question_clue.shape[1],
     )
 
 

@@ -42,8 +42,13 @@ FUNCTION_WORDS = frozenset(
 
 def tokens(text: str) -> list[str]:
     """Lower-case words and numbers, of Chinese pairs of characters; "48,210" is one token."""
+    return list(_tokens(text))
+
+
+@functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
+def _tokens(text: str) -> tuple[str, ...]:
     found = [t.replace(",", "") for t in _TOKEN.findall(_POSSESSIVE.sub("", text.lower()))]
-    return [part for t in found for part in split_han(t)] if has_han(text) else found
+    return tuple(part for t in found for part in split_han(t)) if has_han(text) else tuple(found)
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
@@ -89,18 +94,41 @@ def similarities(words: Sequence[str], clues: Sequence[str]) -> np.ndarray:
     """How much each word says of each clue, float32 [words, clues] in [0, 1]."""
     cosine = word_vectors(words) @ word_vectors(clues).T
     result = np.where(cosine >= COSINE_FLOOR, np.minimum(cosine, STEM_SIMILARITY), 0.0)
-    is_han = [has_han(clue) for clue in clues]
+    # Vectors of different numbers are alike, and of Chinese they know single bytes at best.
+    result[~np.array([_is_spelled(word) for word in words], dtype=bool)] = 0.0
+    result[:, ~np.array([_is_spelled(clue) for clue in clues], dtype=bool)] = 0.0
+    # Only clues with the same beginning can share a stem; of Chinese, only those with a character.
+    columns: dict[str, list[int]] = {}
+    for column, clue in enumerate(clues):
+        for key in _keys(clue):
+            columns.setdefault(key, []).append(column)
     for row, word in enumerate(words):
-        word_is_han = has_han(word)
-        for column, clue in enumerate(clues):
-            if word == clue:
-                result[row, column] = 1.0
-            elif word_is_han or is_han[column]:
-                # The vectors know single bytes of Chinese at best.
-                shares = word_is_han and is_han[column] and not set(word).isdisjoint(clue)
-                result[row, column] = SHARED_CHARACTER_SIMILARITY if shares else 0.0
-            elif word.isalpha() and shares_stem(word, clue):
-                result[row, column] = max(STEM_SIMILARITY, result[row, column])
-            elif not (word.isalpha() and clue.isalpha()):
-                result[row, column] = 0.0  # vectors of different numbers are alike
+        for column in {c for key in _keys(word) for c in columns.get(key, ())}:
+            result[row, column] = max(_likeness(word, clues[column]), result[row, column])
     return result.astype(np.float32)
+
+
+def _is_spelled(word: str) -> bool:
+    """Whether the static vectors know what the word means."""
+    return word.isalpha() and not has_han(word)
+
+
+def _keys(word: str) -> tuple[str, ...]:
+    """What two words have in common if they are equal, of one stem, or share a character."""
+    return tuple(word) if has_han(word) else (word[:MIN_STEM_CHARS],)
+
+
+def _likeness(word: str, clue: str) -> float:
+    """1 for the same word, less for one of the same stem or with the same Chinese character."""
+    if word == clue:
+        return 1.0
+    if has_han(word) or has_han(clue):
+        return SHARED_CHARACTER_SIMILARITY if has_han(word) and has_han(clue) else 0.0
+    if word.isalpha() and shares_stem(word, clue):
+        return STEM_SIMILARITY
+    return 0.0
+
+
+def stacked(rows: Sequence[np.ndarray], width: int, kind: type) -> np.ndarray:
+    """Rows one below the other, `kind` [rows, width]; [0, width] without any."""
+    return np.stack(rows) if rows else np.zeros((0, width), dtype=kind)

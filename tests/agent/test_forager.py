@@ -13,7 +13,6 @@ from agent.config import PolicyConfig
 from agent.episode import run_episode
 from agent.forager.clues import chains_of, question_view, type_fit
 from agent.forager.features import model_inputs
-from agent.forager.net import best_of
 from agent.forager.relations import (
     ASKED_SIZE,
     MAX_STATEMENTS,
@@ -28,6 +27,7 @@ from agent.forager.relations import (
 )
 from agent.forager.scene import relation_text
 from agent.forager.sizes import feature_sizes
+from agent.forager.values import value_shape
 from agent.forager.words import clue_words, shares_stem, similarities, tokens
 from agent.policy import collate, sample_row
 from agent.policy_agent import PolicyAgent, build_policy
@@ -130,18 +130,31 @@ def test_a_row_states_its_header_and_a_paragraph_its_sentences():
     assert len(statements_of("It rained. " * 20)) == MAX_STATEMENTS
     assert statements_of("") == ()
     table = StatementTable()
-    first = table.rows(("Employer", "Mentor"), 3)
-    assert first.tolist() == [1, 2, 0] and table.rows(("Mentor",), 1).tolist() == [2]
-    assert np.array_equal(table.vectors()[1], relation_vector("Mentor"))
-    assert table.words()[0].tolist() == [word_id("employer"), *[0] * 11]
+    told = [("Employer", ("Orla Works",)), ("Mentor", ())]
+    assert table.rows(told, 3).tolist() == [1, 2, 0] and table.rows(told[1:], 1).tolist() == [2]
+    inputs = table.inputs()
+    assert np.array_equal(inputs["statement"][1], relation_vector("Mentor"))
+    assert inputs["statement_word"][0].tolist() == [word_id("employer"), *[0] * 15]
+    assert inputs["statement_value"].tolist() == [[1, 0, 0, 0], [0, 0, 0, 0]]
+    assert np.array_equal(inputs["value_shape"], [value_shape("Orla Works")])
     assert 0 < word_id("employer") < NUM_WORD_IDS
 
 
 def test_the_words_asked_for_carry_their_near_and_far_weights():
     question = question_view("Who founded the company that employs Ann Bell?")
-    ids, weights = asked_words(question)
+    asked = asked_words(question)
+    ids, weights = asked["question_word"], asked["question_weight"]
     place = question.clues.index("founded")
     assert ids[place] == word_id("founded") and weights[place, 1] > weights[place, 0] == 0
+    assert ids[-1] == word_id("who") and not weights[-1].any(), "then the question words"
+    assert len(asked["question_vector"]) == len(ids) == len(question.clues) + 1
+
+
+def test_a_chinese_question_goes_from_its_entity_to_what_is_asked():
+    question = question_view("林远航所在的公司的创始人是谁？")
+    assert question.asking == ("who",)
+    assert question.near.argmax() == 0 and question.far.argmax() == len(question.clues) - 1
+    assert np.isclose(question.near.sum(), 1.0) and np.isclose(question.far.sum(), 1.0)
 
 
 def test_the_kind_of_answer_that_is_asked_for():
@@ -172,10 +185,10 @@ def test_every_match_feature_moves_somewhere():
     element_rows = np.concatenate([i.element[:, : feature_sizes().element] for i in inputs])
     span_rows = np.concatenate([i.span[:, : feature_sizes().span] for i in inputs])
     # What this tiny site cannot move: check boxes, list items, other roles, layers, disabled and
-    # checked controls, controls that close a layer, empty texts; a note that repeats the question,
-    # digits in spans.
-    assert (element_rows.std(axis=0) == 0).sum() <= 9
-    assert (span_rows.std(axis=0) == 0).sum() <= 2
+    # checked controls, controls that close a layer, empty texts, rows of years around a bound; a
+    # note that repeats the question, digits in spans, pages and years that are compared.
+    assert (element_rows.std(axis=0) == 0).sum() <= 11
+    assert (span_rows.std(axis=0) == 0).sum() <= 4
 
 
 def test_every_feature_column_moves_the_policy():
@@ -213,39 +226,6 @@ def test_statements_and_asked_words_move_the_policy():
     fresh(batch).log_action[batch.flat_mask].square().sum().backward()
     word = fresh.relation.word.weight
     assert word[0].abs().max() == 0.0 and word.grad[0].abs().max() == 0.0, "no word says nothing"
-
-
-def test_the_score_of_a_statement_is_the_sum_of_two_inner_products():
-    match = build_policy(PolicyConfig(width=16), seed=3).relation
-    batch = collate([model_inputs(s) for s in observations()], [s.mask for s in observations()])
-    asked = batch.state[:, -ASKED_SIZE:]
-    found = match(asked, batch)
-    for state in range(len(batch)):
-        for row in range(batch.statement.shape[1]):
-            told = batch.statement[state, row]
-            image = told + match.told(told)
-            words = [w for w in batch.statement_word[state, row].tolist() if w]
-            vector = sum((match.word.weight[w] for w in words), torch.zeros(24))
-            vector = vector / max(1, len(words)) ** 0.5
-            for number in range(2):
-                part = slice(number * RELATION_SIZE, (number + 1) * RELATION_SIZE)
-                query = asked[state, part] + match.asked(asked[state])[part]
-                wanted = sum(
-                    w * match.word.weight[i]
-                    for i, w in zip(
-                        batch.question_word[state, :, 0],
-                        batch.question_weight[state, :, number],
-                        strict=True,
-                    )
-                )
-                expected = image @ query + vector @ wanted
-                assert torch.allclose(found[state, row, number], expected, atol=1e-5)
-
-
-def test_an_owner_has_the_best_score_of_its_statements():
-    score = torch.tensor([[[1.0, -4.0], [3.0, -5.0], [2.0, -6.0]]])
-    rows = torch.tensor([[[1, 2, 0], [3, 0, 0], [0, 0, 0]]])
-    assert best_of(score, rows).tolist() == [[[3.0, -4.0], [2.0, -6.0], [0.0, 0.0]]]
 
 
 def test_a_state_without_any_legal_action_is_refused():

@@ -15,8 +15,10 @@ from agent.config import STREAMS, PolicyConfig
 from agent.forager.change import CHANGE_COLUMNS, change_columns, element_changes
 from agent.forager.features import model_inputs
 from agent.forager.history import MAX_QUERIES, QUERY_COLUMNS, QUERY_SIZE
+from agent.forager.matching import EXPLAINED_SIZE, MATCH_SIZE
 from agent.forager.relations import ASKED_SIZE, RELATION_SIZE, text_vector
 from agent.forager.sizes import feature_sizes
+from agent.forager.values import SHAPE_COLUMNS
 from agent.policy import PolicyBatch, collate
 from agent.policy_agent import PolicyAgent, build_policy, policy_family
 from agent.types import ModelInputs, StepRecord, Trajectory
@@ -41,8 +43,8 @@ RECORDS = (Trajectory, StepRecord, ModelInputs, ActionMask, Split, StopReason)
 
 
 # Of the default network at seed 0, and of what `trained_like_policy(1)` says of `observations`.
-WEIGHTS_DIGEST = 32.89003998870769
-OUTPUT_DIGEST = -11.993571517968125
+WEIGHTS_DIGEST = 16.31703625683781
+OUTPUT_DIGEST = 27.319425336095264
 
 
 def shaken(policy: nn.Module, seed: int = 0) -> nn.Module:
@@ -94,25 +96,38 @@ def test_the_default_is_page_and_intent():
     assert PolicyConfig().streams == PolicyConfig().active_streams() == ("page", "intent")
 
 
+def embedding(size: int, width: int, *, std: float = 0.1) -> torch.Tensor:
+    table = nn.Embedding(size, width, padding_idx=0).weight
+    return nn.init.normal_(table, std=std).detach()
+
+
 def test_the_default_networks_weights_are_those_of_these_layers_in_this_order():
     sizes, width = feature_sizes(), 16
     network = build_policy(PolicyConfig(width=width), seed=3)
-    element, span = sizes.element + 2, sizes.span + 2
+    element, span = sizes.element + MATCH_SIZE, sizes.span + MATCH_SIZE + 1
+    state = sizes.state + EXPLAINED_SIZE
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         drawn: dict[str, nn.Module] = {
             "relation.asked": nn.Linear(ASKED_SIZE, 2 * RELATION_SIZE),
+            "relation.asked_word": nn.Linear(RELATION_SIZE, RELATION_SIZE),
             "relation.told": nn.Linear(RELATION_SIZE, RELATION_SIZE),
         }
-        nn.init.normal_(word := nn.Embedding(2048, 24, padding_idx=0).weight, std=0.1)
+        tables = {"word": embedding(2048, 24), "kind_asked": embedding(2048, 16)}
+        drawn["relation.shape"] = nn.Linear(len(SHAPE_COLUMNS), 16)
+        tables["ending"] = embedding(2048, 16)
+        tables["direction"] = embedding(2048, 1, std=0.3)
+        drawn["relation.clue_reader"] = nn.Linear(sizes.clue + 3, 24)
+        drawn["relation.state_reader"] = nn.Linear(sizes.state, 24)
+        drawn["relation.reading"] = nn.Linear(24, 2)
         for name, size in (
             ("element_encoder", element),
             ("span_encoder", span),
-            ("page_stream", sizes.state + 2 * width),
-            ("intent_stream", sizes.state + 2 * width),
+            ("page_stream", state + 2 * width),
+            ("intent_stream", state + 2 * width),
         ):
             drawn |= {f"{name}.0": nn.Linear(size, width), f"{name}.2": nn.Linear(width, width)}
-        drawn["gate"] = nn.Linear(sizes.state + 4 * width, 2)
+        drawn["gate"] = nn.Linear(state + 4 * width, 2)
         for candidates in (element, span):  # of the pointers, which are then set to 0
             nn.Linear(width, NUM_TYPES * width), nn.Linear(width, NUM_TYPES * candidates)
         for candidates in (3, 4):
@@ -122,9 +137,11 @@ def test_the_default_networks_weights_are_those_of_these_layers_in_this_order():
     for name, layer in drawn.items():
         assert torch.equal(network.get_submodule(name).weight, layer.weight), name
         assert torch.equal(network.get_submodule(name).bias, layer.bias), name
-    assert torch.equal(network.relation.word.weight[1:], word[1:])
-    rest = {n: p for n, p in network.named_parameters() if n.rpartition(".")[0] not in drawn}
-    del rest["relation.word.weight"]
+    for name, table in tables.items():
+        kept = network.get_submodule(f"relation.{name}").weight
+        assert torch.equal(kept[1:], table[1:]) and not kept[0].any(), name
+    named = {*drawn, *(f"relation.{name}" for name in tables)}
+    rest = {n: p for n, p in network.named_parameters() if n.rpartition(".")[0] not in named}
     assert rest and not any(parameter.any() for parameter in rest.values()), "the heads are zero"
 
 
