@@ -49,6 +49,7 @@ class InProcessLauncher:
                 seed=configs.algo.seed,
                 has_teacher=configs.algo.has_graph_teacher,
                 keeps_situations=configs.algo.keeps_situations,
+                hindsight_tasks=configs.algo.asks_anew,
             )
         )
 

@@ -42,6 +42,7 @@ class _RolloutActor:
             seed=configs.algo.seed,
             has_teacher=configs.algo.has_graph_teacher,
             keeps_situations=configs.algo.keeps_situations,
+            hindsight_tasks=configs.algo.asks_anew,
         )
 
     @ray.method(concurrency_group="work")

@@ -23,13 +23,14 @@ from actors.weight_box import NOTHING, Stamp, WeightBox
 from agent.config import PolicyConfig
 from agent.episode import Attempt as EpisodeAttempt
 from agent.episode import run_episode
+from agent.hindsight import Hindsight
 from agent.policy_agent import PolicyAgent
 from agent.recording import Recorder
 from agent.registry import AGENTS
 from agent.types import Agent, Trajectory
 from envs.config import EnvConfig
 from envs.driver import InfraError
-from envs.registry import TEACHERS, resolve
+from envs.registry import HINDSIGHT, TEACHERS, resolve
 from envs.search_env import SearchEnv, make_env
 from envs.site import Teacher
 from envs.types import Episode
@@ -50,6 +51,7 @@ class RolloutWorker:
         seed: int,
         has_teacher: bool = True,
         keeps_situations: bool = False,
+        hindsight_tasks: int = 0,
     ) -> None:
         torch.set_num_threads(1)  # one state at a time: more threads only take cores from others
         self._env_config = env
@@ -57,6 +59,7 @@ class RolloutWorker:
         self._seed = seed
         self._has_teacher = has_teacher
         self._keeps_situations = keeps_situations
+        self._hindsight_tasks = hindsight_tasks
         self._env: SearchEnv | None = None
         self._teacher: Teacher | None = None
         self._policies: dict[_Variant, PolicyAgent] = {}
@@ -131,6 +134,7 @@ class RolloutWorker:
             before_step=self._before_step(order, agent),
             watcher=recorder,
             keeps_situations=self._keeps_situations and order.with_teacher,
+            hindsight=self._hindsight(agent) if order.with_teacher else None,
         )
         if attempt.episode.stop.is_infra_failure():
             await self._close_env()
@@ -156,6 +160,16 @@ class RolloutWorker:
         if self._teacher is None and self._has_teacher and name in TEACHERS:
             self._teacher = resolve(name, TEACHERS, what="env.task_set")()
         return self._teacher
+
+    def _hindsight(self, agent: Agent) -> Hindsight | None:
+        """What asks visited states anew, if the run wants it and the task set's world can."""
+        teacher, name = self._started_teacher(), self._env_config.task_set
+        if not self._hindsight_tasks or teacher is None or name not in HINDSIGHT:
+            return None
+        if not isinstance(agent, PolicyAgent):
+            return None
+        tasks = resolve(name, HINDSIGHT, what="env.task_set")(self._env_config)
+        return Hindsight(tasks, teacher, agent.model_inputs, self._hindsight_tasks)
 
     def _agent(self, order: AttemptOrder) -> Agent:
         if order.agent != POLICY_AGENT:

@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from agent.hindsight import Hindsight
 from agent.situation import pack_situation, situation_of
 from agent.types import Agent, Decision, StepRecord, Trajectory
 from envs.actions import enumerate_actions
@@ -61,8 +62,10 @@ class _Log:
     """What the attempt has left behind so far."""
 
     keeps_situations: bool
+    asked_anew: Hindsight | None
     evidence: list[StepEvidence] = field(default_factory=list)
     records: list[StepRecord] = field(default_factory=list)
+    hindsight: list[StepRecord] = field(default_factory=list)
     answer: str = ""
     act_s: float = 0.0
     env_s: float = 0.0
@@ -80,15 +83,17 @@ async def run_episode(
     before_step: Callable[[], None] | None = None,
     watcher: Watcher | None = None,
     keeps_situations: bool = False,
+    hindsight: Hindsight | None = None,
 ) -> Attempt:
     """Run one attempt to its end. An infra failure ends it with that `StopReason`, never raises.
 
     The same seed, weights and world give the same attempt. `teacher` scores all legal actions of
     each state after the agent has chosen, so nothing of it can reach the agent. With a `watcher`
     the env takes a picture at every step (15-30 ms of CPU each). `keeps_situations` records the
-    texts of each state for teachers that compare attempts (about 3 kB a step).
+    texts of each state for teachers that compare attempts (about 3 kB a step). `hindsight` asks
+    each state anew for the step term.
     """
-    log = _Log(keeps_situations=keeps_situations)
+    log = _Log(keeps_situations=keeps_situations, asked_anew=hindsight)
     detail = ""
     if isinstance(agent, TaskAware):
         agent.begin(task)
@@ -115,6 +120,7 @@ async def run_episode(
             layer_weights=task.layer_weights,
             steps=tuple(log.records),
             stop=stop,
+            hindsight=tuple(log.hindsight),
         ),
         act_s=log.act_s,
         env_s=log.env_s,
@@ -158,6 +164,9 @@ async def _run(
                 packed = pack_situation(situation_of(observation))
                 record = dataclasses.replace(record, situation=packed)
             log.records.append(record)
+            if log.asked_anew is not None:
+                anew_seed = step_seed(seed, step)
+                log.hindsight += log.asked_anew.records(task, observation, decision, seed=anew_seed)
         if result.stop is not None:
             return result.stop
         observation = result.observation

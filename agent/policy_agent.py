@@ -12,7 +12,7 @@ from torch import nn
 from agent.config import PolicyConfig
 from agent.policy import ConfiguredFamily, PolicyFamily, collate, sample_row
 from agent.registry import POLICIES
-from agent.types import Decision
+from agent.types import Decision, ModelInputs
 from envs.actions import enumerate_actions
 from envs.registry import resolve
 from envs.types import Observation
@@ -49,13 +49,17 @@ class PolicyAgent:
         self.network.load_state_dict(state)
         self.policy_version = policy_version
 
+    def model_inputs(self, observation: Observation) -> ModelInputs:
+        """An observation as this policy's family reads it."""
+        return self._family.model_inputs(observation)
+
     async def act(self, observation: Observation, *, seed: int) -> Decision:
         """Draw one action. The recorded log-probabilities are those of temperature 1.
 
         At another temperature the draw is not from the recorded policy, so such steps are for
         evaluation only and must not be trained on.
         """
-        inputs = self._family.model_inputs(observation)
+        inputs = self.model_inputs(observation)
         with torch.inference_mode():
             output = self.network(collate([inputs], [observation.mask]))
         row = sample_row(output.log_action[0].numpy(), seed=seed, temperature=self._temperature)

@@ -21,6 +21,10 @@ TEACHERS: dict[str, str] = {
     "embedded": "envs.web.teacher:WorldGraphTeacher",
     "corpus": "envs.corpus.teacher:CorpusTeacher",
 }
+# Of task sets whose worlds know further questions: built by a function of `EnvConfig`.
+HINDSIGHT: dict[str, str] = {
+    "embedded": "envs.web.hindsight:from_config",
+}
 
 
 def check_name(name: str, table: Mapping[str, str], *, what: str) -> None:

@@ -212,8 +212,11 @@ class LearnerConfig:
     epochs: int = 2  # passes over the fresh steps
     minibatch_steps: int = 128  # states in a minibatch of fresh steps
 
-    step_replay_updates: int = 16  # step-term updates from the reservoir after each learner batch
+    step_replay_updates: int = 32  # step-term updates from the reservoir after each learner batch
     step_replay_states: int = 64  # states in each of them
+    # Other questions that each visited state is asked under, for the reservoir alone; with
+    # step_teacher=graph, and where the world knows some (the embedded web does).
+    hindsight_tasks: int = 4
     reservoir_bytes: int = 400_000_000  # bound of the stored steps; the oldest leave first
 
     reference_rate: float = 0.1  # EMA rate of the reference, once per learner batch
@@ -234,7 +237,8 @@ class LearnerConfig:
         key = "algo"
         counts = ("group_size", "groups_per_update", "epochs", "minibatch_steps")
         _require(key, self, (*counts, "step_replay_states"), 1, math.inf)
-        _require(key, self, ("step_replay_updates", "reservoir_bytes"), 0, math.inf)
+        maybe_none = ("step_replay_updates", "reservoir_bytes", "hindsight_tasks")
+        _require(key, self, maybe_none, 0, math.inf)
         _require_positive(key, self, ("learning_rate", "max_grad_norm", "critic_learning_rate"))
         _require(key, self, ("critic_width",), 1, math.inf)
         _require(key, self, ("final_learning_rate",), 0.0, self.learning_rate)
@@ -272,6 +276,11 @@ class LearnerConfig:
     def has_graph_teacher(self) -> bool:
         """Whether rollouts ask the task set's own teacher."""
         return self.step_teacher is StepTeacher.GRAPH
+
+    @property
+    def asks_anew(self) -> int:
+        """How often a visited state is asked anew: only the graph can score other questions."""
+        return self.hindsight_tasks if self.has_graph_teacher else 0
 
     @property
     def keeps_situations(self) -> bool:

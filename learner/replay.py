@@ -70,7 +70,8 @@ class GroupReplay:
                 f"trajectory {name!r}: expected an attempt with steps that ended by itself, got "
                 f"{len(trajectory.steps)} steps and {trajectory.stop.value!r}; use drop_member"
             )
-        if not all(np.all(np.isfinite(step.utilities)) for step in trajectory.steps):
+        scored = (*trajectory.steps, *trajectory.hindsight)
+        if not all(np.all(np.isfinite(step.utilities)) for step in scored):
             raise ValueError(
                 f"trajectory {name!r}: expected finite utilities, got others; a teacher must score "
                 "every action within float16"

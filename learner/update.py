@@ -127,7 +127,7 @@ class Learner:
         if targets is not None:
             self._critic.fit([sample.record for sample in batch.samples], targets, means)
         if self._config.objective.step_weight > 0:
-            self._remember(batch, means)
+            self._remember(batch, groups, means)
             self._train_on_reservoir(weights, means)
         self._run([EndOfBatch()] * self._config.num_processes, means)
         if self._acting is not None:
@@ -216,8 +216,16 @@ class Learner:
         assert used is not None
         return used
 
-    def _remember(self, batch: Batch, means: Means) -> None:
-        """Fresh states with utilities enter the reservoir; their texts, already read, do not."""
+    def _remember(self, batch: Batch, groups: Sequence[Group], means: Means) -> None:
+        """Fresh states with utilities enter the reservoir; their texts, already read, do not.
+
+        So do the same states under other questions.
+        """
+        for group in groups:
+            for member in () if group.is_replayed else group.members:
+                for record in member.trajectory.hindsight:
+                    if len(record.utilities):
+                        self._reservoir.add(record)
         num_scored = 0
         for sample in batch.samples:
             record = sample.record

@@ -43,14 +43,21 @@ class Question:
 def draw_question(world: World, kind: str, draw: Draw) -> Question:
     """A question of `kind`; drawn again until it can be proven and does not say its own answer."""
     while True:
-        draft = QUESTION_KINDS[kind](world, draw)
-        text = draft.text.casefold()
-        if any(fact.text.casefold() in text for fact in draft.facts):
-            continue
-        evidence = [item for f in draft.facts if (item := evidence_of(world, f)) is not None]
-        if len(evidence) == len(draft.facts):
-            evidence[0] = dataclasses.replace(evidence[0], clues=draft.clues)
-            return Question(text=draft.text, truth=_truth(world, draft, tuple(evidence)))
+        question = prove(world, QUESTION_KINDS[kind](world, draw))
+        if question is not None:
+            return question
+
+
+def prove(world: World, draft: Draft) -> Question | None:
+    """The question with its truth; None if it says its own answer or cannot be proven."""
+    text = draft.text.casefold()
+    if any(fact.text.casefold() in text for fact in draft.facts):
+        return None
+    evidence = [item for f in draft.facts if (item := evidence_of(world, f)) is not None]
+    if len(evidence) < len(draft.facts):
+        return None
+    evidence[0] = dataclasses.replace(evidence[0], clues=draft.clues)
+    return Question(text=draft.text, truth=_truth(world, draft, tuple(evidence)))
 
 
 def _truth(world: World, draft: Draft, evidence: tuple[EvidenceItem, ...]) -> TaskTruth:

@@ -86,10 +86,29 @@ def comparison(world: World, draw: Draw) -> Draft:
     relation = draw.pick(tuple(world.words.comparing))
     while True:
         pair = draw.sample(world.by_kind[RELATION[relation].domain], 2)
-        facts = tuple(world.fact(entity.key, relation) for entity in pair)
-        values = [_number(fact.text) for fact in facts]
-        if values[0] != values[1]:
-            break
+        draft = _which_has_more(world, relation, pair, draw)
+        if draft is not None:
+            return draft
+
+
+def compare(world: World, entity: Entity, draw: Draw) -> Draft | None:
+    """A comparison of an entity with another of its kind; None where nothing is compared."""
+    names = [name for name in world.words.comparing if RELATION[name].domain is entity.kind]
+    other = draw.pick(world.by_kind[entity.kind])
+    if not names or other is entity:
+        return None
+    pair = draw.sample((entity, other), 2)
+    return _which_has_more(world, draw.pick(names), pair, draw)
+
+
+def _which_has_more(
+    world: World, relation: str, pair: Sequence[Entity], draw: Draw
+) -> Draft | None:
+    """Which of two has more or less of a relation's number; None if both have as much."""
+    facts = tuple(world.fact(entity.key, relation) for entity in pair)
+    values = [_number(fact.text) for fact in facts]
+    if values[0] == values[1]:
+        return None
     asks_more = draw.chance(0.5)
     comparing = world.words.comparing[relation]
     text = draw.pick(comparing.more if asks_more else comparing.less)
@@ -122,23 +141,36 @@ def fuzzy(world: World, draw: Draw) -> Draft:
     """A fact of an entity that is described by others of its facts and never named."""
     while True:
         kind = draw.pick(tuple(world.words.describing))
-        entity = draw.pick(world.by_kind[kind])
-        describing = world.words.describing[kind]
-        told = draw.sample(tuple(describing.clauses), 3 if draw.chance(_THREE_CLAUSES) else 2)
-        left = [
-            r
-            for r in RELATIONS
-            if r.domain is kind and r.name not in told and r.name != describing.noun_relation
-        ]
-        if not left or not any(_is_anchor(RELATION[name]) for name in told):
-            continue
-        if _fitting(world, kind, [_told_fact(world, entity, n) for n in told]) != [entity]:
-            continue
-        fact = fact_of(world, entity, draw.pick(left).name, draw)
-        described, clues = _description(world, entity, told, draw)
-        text = ask(world, fact, described, draw)
-        if entity.name not in text:
-            return Draft(text=text, facts=(fact,), clues=clues)
+        draft = describe(world, draw.pick(world.by_kind[kind]), draw)
+        if draft is not None:
+            return draft
+
+
+def describe(world: World, entity: Entity, draw: Draw, first: str = "") -> Draft | None:
+    """Such a question about an entity; None if what was drawn does not tell it from others.
+
+    `first` is a relation that it must tell, one that descriptions of its kind have.
+    """
+    kind, describing = entity.kind, world.words.describing[entity.kind]
+    count = 3 if draw.chance(_THREE_CLAUSES) else 2
+    if first:
+        others = tuple(name for name in describing.clauses if name != first)
+        told = draw.sample((first, *draw.sample(others, count - 1)), count)
+    else:
+        told = draw.sample(tuple(describing.clauses), count)
+    left = [
+        r
+        for r in RELATIONS
+        if r.domain is kind and r.name not in told and r.name != describing.noun_relation
+    ]
+    if not left or not any(_is_anchor(RELATION[name]) for name in told):
+        return None
+    if _fitting(world, kind, [_told_fact(world, entity, n) for n in told]) != [entity]:
+        return None
+    fact = fact_of(world, entity, draw.pick(left).name, draw)
+    described, clues = _description(world, entity, told, draw)
+    text = ask(world, fact, described, draw)
+    return Draft(text=text, facts=(fact,), clues=clues) if entity.name not in text else None
 
 
 def _is_anchor(relation: Relation) -> bool:
@@ -189,12 +221,31 @@ def _description(
     return text.replace("{noun}", noun), tuple(clues)
 
 
-def _chain(world: World, entity: Entity, chain: Sequence[Relation], draw: Draw) -> Draft:
+def chain_from(
+    world: World, entity: Entity, chain: Sequence[Relation], draw: Draw, *, year: int = 0
+) -> Draft | None:
+    """A question along relations from an entity; None if it comes to a page twice.
+
+    `year` is that of the first fact, where it is a yearly one.
+    """
+    draft = _chain(world, entity, chain, draw, year=year)
+    return draft if len({fact.subject for fact in draft.facts}) == len(chain) else None
+
+
+def _chain(
+    world: World, entity: Entity, chain: Sequence[Relation], draw: Draw, *, year: int = 0
+) -> Draft:
     """A fact at the end of relations, each of which leads from one entity to the next."""
     facts: list[Fact] = []
     at = entity
     for relation in chain:
-        facts.append(fact_of(world, at, relation.name, draw))
+        is_given = year and not facts
+        fact = (
+            world.fact(at.key, relation.name, year)
+            if is_given
+            else fact_of(world, at, relation.name, draw)
+        )
+        facts.append(fact)
         if facts[-1].target >= 0:
             at = world.entities[facts[-1].target]
     about = mention_of(world, entity)

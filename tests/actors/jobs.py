@@ -30,7 +30,7 @@ SMALL = TrainJob(
     launch=Launch.INPROCESS,
     env=TWIN,
     policy=PolicyConfig(width=16),
-    algo=LearnerConfig(group_size=2, groups_per_update=2, step_replay_updates=2),
+    algo=LearnerConfig(group_size=2, groups_per_update=2, step_replay_updates=2, hindsight_tasks=1),
     rollout=RolloutConfig(num_workers=2, admission_window=1),
     cluster=ClusterConfig(health_interval_s=1.0),
     train=TrainConfig(max_env_steps=80, max_minutes=1.0, stall_timeout_s=60.0),

@@ -31,6 +31,7 @@ SETTINGS = (
     "algo.group_size=2",
     "algo.groups_per_update=2",
     "algo.step_replay_updates=2",
+    "algo.hindsight_tasks=1",
     "evaluation.num_tasks=0",
     "evaluation.num_baseline_tasks=0",
     "train.checkpoint_every_versions=2",

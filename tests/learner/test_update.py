@@ -132,6 +132,29 @@ def test_stale_steps_still_teach_the_step_term() -> None:
     assert not _same(learner.weights(), before)
 
 
+def test_states_asked_anew_enter_the_reservoir_alone_and_once() -> None:
+    def asked_anew(group: Group) -> Group:
+        members = []
+        for member in group.members:
+            other = tuple(
+                dataclasses.replace(s, is_exogenous=True, chosen=0) for s in member.trajectory.steps
+            )
+            longer = dataclasses.replace(member.trajectory, hindsight=(*other, *other))
+            members.append(Member(trajectory=longer, score=member.score))
+        return dataclasses.replace(group, members=tuple(members))
+
+    groups = _groups(TinyPolicy())
+    plain, more = (Learner(TinyPolicy(), QUICK) for _ in range(2))
+    few = plain.update(groups, progress=0.0).metrics
+    many = more.update([asked_anew(group) for group in groups], progress=0.0).metrics
+    assert many["learner/reservoir_steps"] == 3 * few["learner/reservoir_steps"]
+    assert many["learner/steps"] == few["learner/steps"], "no other term sees them"
+    assert many["learner/outcome_loss"] == few["learner/outcome_loss"]
+    again = [dataclasses.replace(asked_anew(group), is_replayed=True) for group in groups]
+    replayed = more.update(again, progress=0.0).metrics
+    assert replayed["learner/reservoir_steps"] == many["learner/reservoir_steps"]
+
+
 def test_without_a_step_term_no_past_states_are_kept() -> None:
     learner = Learner(TinyPolicy(), dataclasses.replace(QUICK, objective=OUTCOME_ONLY))
     report = learner.update(_groups(TinyPolicy()), progress=0.0)
