@@ -23,7 +23,7 @@ from envs.web.article import url_of
 from envs.web.draw import Draw
 from envs.web.guide import document_of, is_held, states
 from envs.web.mix import KINDS, parse_mix
-from envs.web.permits import permit_facts, permit_url
+from envs.web.permits import PERMITS_HOME, permit_facts, permit_url
 from envs.web.questions import QUESTION_KINDS, evidence_of, prove
 from envs.web.relations import PERMIT_RELATIONS, RELATION, RELATIONS, Kind, Relation
 from envs.web.task_kinds import Draft
@@ -33,6 +33,7 @@ _MAX_TRIES = 6  # drafts that cannot be proven are drawn again
 _LONGER = 0.5  # share of chains that go on by one more relation, where one can
 _OF_NOTE = 0.5  # share of the tasks that the newest note is evidence of, where it states a fact
 _OF_LINK = 0.5  # share of those, on pages of no entity, that begin at a linked page
+_FROM_EARLIER = 0.6  # share of those that begin a hop earlier, where a note led there
 _KEEPS_NOTES = 0.3  # share of the states whose notes, now beside the point, stay
 _DESCRIBED, _COMPARED = 0.25, 0.15  # shares of the questions about a page's entity
 _DESCRIBED_BESIDE = 0.7  # share of those about a link that what stands beside it describes
@@ -83,9 +84,11 @@ class WorldHindsight:
         self, world: World, observation: Observation, draw: Draw
     ) -> tuple[Draft | None, str]:
         stated = _stated(world, observation.notes[-1]) if observation.notes else ()
+        if "cross_site" in self._kinds and observation.url.startswith(PERMITS_HOME):
+            return self._at_register(world, stated, draw)
         here = _entities(world).get(document_of(observation.url))
         if stated and draw.chance(_OF_NOTE):
-            return self._of_fact(world, draw.pick(stated), here, draw)
+            return self._of_fact(world, observation.notes, draw.pick(stated), here, draw)
         if here is not None:
             return self._of_page(world, *here, draw)
         table = observation.elements
@@ -95,17 +98,49 @@ class WorldHindsight:
         kind = draw.pick(sorted(self._kinds))
         return QUESTION_KINDS[kind](world, draw), kind
 
-    def _of_fact(
-        self, world: World, fact: Fact, here: tuple[Entity, bool] | None, draw: Draw
+    def _at_register(
+        self, world: World, stated: Sequence[Fact], draw: Draw
     ) -> tuple[Draft | None, str]:
-        """A question that the fact answers, or, where it names an entity, leads on from."""
-        chain = [RELATION[fact.relation]]
+        """At the form: a question about the permit of a company, of a noted one if there is any."""
+        holders = [f for f in stated if RELATION[f.relation].target is Kind.ORGANISATION]
+        chain = self._permit(draw)
+        if holders:
+            fact = draw.pick(holders)
+            chain = [RELATION[fact.relation], *chain]
+            return task_kinds.chain_from(
+                world, world.entities[fact.subject], chain, draw
+            ), "cross_site"
+        holder = draw.pick(world.by_kind[Kind.ORGANISATION])
+        return task_kinds.chain_from(world, holder, chain, draw), "cross_site"
+
+    def _of_fact(
+        self,
+        world: World,
+        notes: Sequence[Note],
+        fact: Fact,
+        here: tuple[Entity, bool] | None,
+        draw: Draw,
+    ) -> tuple[Draft | None, str]:
+        """A question that the fact answers, or, where it names an entity, leads on from.
+
+        It may begin at an earlier note that led to the fact's subject.
+        """
+        before = [
+            earlier
+            for note in notes[:-1]
+            for earlier in _stated(world, note)
+            if earlier.target == fact.subject
+        ]
+        chain, subject = [RELATION[fact.relation]], world.entities[fact.subject]
+        if before and not fact.year and draw.chance(_FROM_EARLIER):
+            first = draw.pick(before)
+            chain, subject = [RELATION[first.relation], *chain], world.entities[first.subject]
         target = world.entities[fact.target] if fact.target >= 0 else None
         is_there = target is not None and here is not None and here[0] is target
         if target is not None and (is_there or draw.chance(_LONGER)):
             chain += self._onward(target.kind, draw)
-        subject = world.entities[fact.subject]
-        return task_kinds.chain_from(world, subject, chain, draw, year=fact.year), _kind_of(chain)
+        draft = task_kinds.chain_from(world, subject, chain, draw, year=fact.year)
+        return draft, _kind_of(chain)
 
     def _of_page(
         self, world: World, entity: Entity, is_permit: bool, draw: Draw
