@@ -316,11 +316,20 @@ class ChromiumDriver:
         except NotReachable as error:
             return _still(error.reason)
         except CdpError:
-            # The document went away under the action, which `settle` sees as a navigation.
-            if tab.num_commits == start.num_commits and not tab.is_navigating:
+            # The document went away under the action, which `settle` sees as a navigation; or the
+            # tab did, and the refusal may come before the event that says so.
+            if not await self._has_left(tab, start):
                 return _still("target_gone")
         effect = await settle(tab, start, self._config, needs_quiet=needs_quiet)
         return await self._follow(effect, tab, before)
+
+    async def _has_left(self, tab: Tab, start: StepStart) -> bool:
+        """Whether the document of `start` is going or gone, with its tab or without."""
+        until_s = asyncio.get_running_loop().time() + self._config.quiet_ms / 1000
+        while not (tab.is_closed or tab.is_navigating or tab.num_commits > start.num_commits):
+            if not await tab.wait_for_change(until_s):
+                return False
+        return True
 
     async def _follow(self, effect: Effect, tab: Tab, before: Sequence[Tab]) -> Effect:
         """Make the newest tab that an action opened the active one, and wait for its page."""
