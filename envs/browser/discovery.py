@@ -63,7 +63,7 @@ def find_browser(
         if _is_executable(candidate):
             return candidate
     for name in _NAMES_ON_PATH:
-        found = shutil.which(name, path=environment.get("PATH"))
+        found = shutil.which(name, path=environment.get("PATH", ""))
         if found:
             return found
     raise BrowserNotFoundError(
@@ -86,7 +86,7 @@ def headless_shells(
         if name == "chromium" and version:
             shells = folder.parent.glob(_PLAYWRIGHT_SHELLS.format(version))
             found += sorted(str(path) for path in shells)
-    on_path = (shutil.which(name, path=environment.get("PATH")) for name in _SHELL_NAMES)
+    on_path = (shutil.which(name, path=environment.get("PATH", "")) for name in _SHELL_NAMES)
     candidates = (*found, *installed, *(path for path in on_path if path))
     return tuple(path for path in candidates if _is_executable(path))
 
