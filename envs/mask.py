@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-from urllib.parse import urldefrag
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from envs.actions import (
     ActionMask,
 )
 from envs.driver import PageSnapshot
-from envs.spans import draw_spans
-from envs.types import ElementFlag, ElementTable, Note, Observation, Query, Role
+from envs.types import ElementFlag, ElementTable, Role
 
 _IS_TEXT = np.array([role.is_text() for role in Role], dtype=bool)  # by role
 _OPENABLE_SCHEMES = ("http://", "https://")
@@ -29,9 +27,6 @@ def make_mask(table: ElementTable, num_spans: int, snapshot: PageSnapshot) -> Ac
     """Two-level mask of one observation."""
     option = _option_mask(table)
     element = _element_mask(table, len(snapshot.tabs), option)
-    span = np.zeros((NUM_TYPES, num_spans), dtype=bool)
-    span[TYPE_INDEX["type"]] = True
-    span[TYPE_INDEX["answer"]] = True
     tab = np.zeros(MAX_TABS, dtype=bool)
     for index, open_tab in enumerate(snapshot.tabs[:MAX_TABS]):
         tab[index] = not open_tab.active
@@ -47,38 +42,27 @@ def make_mask(table: ElementTable, num_spans: int, snapshot: PageSnapshot) -> Ac
     kind[TYPE_INDEX["switch_tab"]] = bool(tab.any())
     kind[TYPE_INDEX["close_tab"]] = len(snapshot.tabs) > 1
     kind[TYPE_INDEX["wait_ms"]] = True
-    return ActionMask(type=kind, element=element, span=span, option=option, tab=tab)
-
-
-def asked_anew(
-    observation: Observation, question: str, notes: tuple[Note, ...], queries: tuple[Query, ...]
-) -> Observation:
-    """The same page under another question, with these of the notes and queries; pure."""
-    table = observation.elements
-    noted = {note.text for note in notes if note.url == urldefrag(observation.url).url}
-    flags = table.flags.copy()
-    flags[:, ElementFlag.EXTRACTED] &= np.array([text in noted for text in table.text], dtype=bool)
-    table = dataclasses.replace(table, flags=flags)
-    spans = draw_spans(question, notes)
-    mask, extract = observation.mask, TYPE_INDEX["extract_text"]
-    element = _element_mask(table, len(observation.tabs), mask.option)
-    kind = mask.type.copy()
-    for name in ("type", "answer"):
-        kind[TYPE_INDEX[name]] = bool(spans) and (
-            name == "answer" or element[TYPE_INDEX[name]].any()
-        )
-    kind[extract] = element[extract].any()
-    span = np.zeros((NUM_TYPES, len(spans)), dtype=bool)
-    span[[TYPE_INDEX["type"], TYPE_INDEX["answer"]]] = True
-    return dataclasses.replace(
-        observation,
-        question=question,
-        elements=table,
-        notes=notes,
-        queries=queries,
-        spans=spans,
-        mask=dataclasses.replace(mask, type=kind, element=element, span=span),
+    return ActionMask(
+        type=kind, element=element, span=_span_mask(num_spans), option=option, tab=tab
     )
+
+
+def masked_anew(mask: ActionMask, table: ElementTable, num_spans: int, num_tabs: int) -> ActionMask:
+    """The mask of the same page with other spans and notes."""
+    element = _element_mask(table, num_tabs, mask.option)
+    kind = mask.type.copy()
+    for name in ("type", "extract_text"):
+        kind[TYPE_INDEX[name]] = element[TYPE_INDEX[name]].any()
+    kind[TYPE_INDEX["type"]] &= num_spans > 0
+    kind[TYPE_INDEX["answer"]] = num_spans > 0
+    return dataclasses.replace(mask, type=kind, element=element, span=_span_mask(num_spans))
+
+
+def _span_mask(num_spans: int) -> np.ndarray:
+    """Legal spans by type, bool [NUM_TYPES, S]: every text may be typed or answered."""
+    span = np.zeros((NUM_TYPES, num_spans), dtype=bool)
+    span[[TYPE_INDEX["type"], TYPE_INDEX["answer"]]] = True
+    return span
 
 
 def _element_mask(table: ElementTable, num_tabs: int, option: np.ndarray) -> np.ndarray:

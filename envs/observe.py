@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from urllib.parse import urldefrag
 
 import numpy as np
 
 from envs.dom import page_text
 from envs.driver import PageSnapshot
-from envs.mask import make_mask
+from envs.mask import make_mask, masked_anew
 from envs.spans import draw_spans
 from envs.types import (
     NUM_ELEMENT_FLAGS,
@@ -75,9 +76,34 @@ def observe(snapshot: PageSnapshot, memory: EpisodeMemory, *, page_text_chars: i
     )
 
 
+def asked_anew(
+    observation: Observation, question: str, notes: tuple[Note, ...], queries: tuple[Query, ...]
+) -> Observation:
+    """The same page under another question, with these of its notes and queries."""
+    table, spans = observation.elements, draw_spans(question, notes)
+    noted = _noted_texts(notes, observation.url)
+    flags = table.flags.copy()
+    flags[:, ElementFlag.EXTRACTED] &= np.array([text in noted for text in table.text], dtype=bool)
+    table = replace(table, flags=flags)
+    return replace(
+        observation,
+        question=question,
+        elements=table,
+        notes=notes,
+        queries=queries,
+        spans=spans,
+        mask=masked_anew(observation.mask, table, len(spans), len(observation.tabs)),
+    )
+
+
+def _noted_texts(notes: Sequence[Note], url: str) -> frozenset[str]:
+    """What was noted on the page at `url`."""
+    return frozenset(note.text for note in notes if note.url == page_key(url))
+
+
 def _element_table(snapshot: PageSnapshot, memory: EpisodeMemory) -> ElementTable:
     elements = snapshot.elements
-    extracted = {note.text for note in memory.notes if note.url == page_key(snapshot.url)}
+    extracted = _noted_texts(memory.notes, snapshot.url)
     visited = memory.visited
     columns = {
         ElementFlag.IN_VIEW: [e.is_in_view for e in elements],

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.forager.clues import Question, page_name
-from agent.forager.scene import Scene, relation_text, row_value
+from agent.forager.scene import Scene, relation_text, row_value, sentences_of
 from agent.forager.words import folded_text
 from envs.types import Note
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 _NUMBER = re.compile(r"([$€£¥]\s?)?(\d[\d,]*(?:\.\d+)?)")
 _YEAR = re.compile(r"(1[5-9]|20)\d\d")
 _YEAR_HEADER = re.compile(r"(1[5-9]|20)\d\d年?")
@@ -65,7 +64,7 @@ def more_than_other(scene: Scene) -> dict[str, float]:
 
 def _told(question: Question, note: Note) -> tuple[Quantity, ...]:
     """A note's numbers, those of the sentence that says most of the question first."""
-    sentences = [s for s in _SENTENCE_END.split(row_value(note.text)) if s]
+    sentences = sentences_of(row_value(note.text))
     sentences.sort(key=lambda s: -float(question.coverage(s).mean()))
     return tuple(quantity for s in sentences for quantity in quantities_of(s))
 

@@ -11,19 +11,18 @@ it.
 from __future__ import annotations
 
 import functools
-import re
-import zlib
 from collections.abc import Iterable
 
 import numpy as np
 
 from agent.forager.clues import QUESTION_WORDS, Question, name_flags
-from agent.forager.scene import relation_text
+from agent.forager.scene import relation_text, sentences_of
 from agent.forager.values import MAX_VALUES, ValueTable
 from agent.forager.words import (
     FUNCTION_WORDS,
     MAX_CACHED_TEXTS,
     VECTOR_SIZE,
+    hashed_id,
     stacked,
     tokens,
     word_vectors,
@@ -35,7 +34,6 @@ NUM_WORD_IDS = 2048  # hashed; 0 is no word
 MAX_STATEMENT_WORDS = 16
 MAX_STATEMENTS = 6  # of one element
 _PROJECTION_SEED = 7
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 @functools.lru_cache(maxsize=1)
@@ -54,7 +52,7 @@ def statements_of(text: str) -> tuple[str, ...]:
     header = relation_text(text)
     if header is not text:
         return (header,)
-    return tuple(s for s in _SENTENCE_END.split(text)[:MAX_STATEMENTS] if s)
+    return tuple(sentences_of(text)[:MAX_STATEMENTS])
 
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
@@ -97,7 +95,7 @@ def relation_word_ids(text: str) -> np.ndarray:
 
 def word_id(word: str) -> int:
     """In [1, NUM_WORD_IDS); the same on every machine. Some words share one."""
-    return 1 + zlib.crc32(word.encode()) % (NUM_WORD_IDS - 1)
+    return hashed_id(word, NUM_WORD_IDS)
 
 
 def asked_vector(question: Question) -> np.ndarray:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from envs.types import Observation, Role, SpanSource
 # Less of the question than this is no open part.
 MIN_OPEN = 1e-6
 MAX_HEADER_WORDS = 6
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 MIN_HAN_NAME_CHARS = 3  # shorter words say what is asked
 
 
@@ -103,6 +105,11 @@ def _header_and_value(text: str) -> tuple[str, str]:
     """Both parts of a "Header: value" row; the text itself twice if it is none."""
     header, colon, value = text.partition(": ")
     return (header, value) if colon and len(header.split()) <= MAX_HEADER_WORDS else (text, text)
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text, in order."""
+    return [sentence for sentence in _SENTENCE_END.split(text) if sentence]
 
 
 def in_any(folded: str, texts: Sequence[str]) -> bool:

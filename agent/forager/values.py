@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import functools
 import re
-import zlib
 from collections.abc import Iterable
 
 import numpy as np
 
 from agent.forager.scene import row_value
-from agent.forager.words import MAX_CACHED_TEXTS, stacked
+from agent.forager.words import MAX_CACHED_TEXTS, hashed_id, stacked
 from envs.han import han_length, has_han
 from envs.spans import sentence_values
 
@@ -100,12 +99,9 @@ def value_endings(text: str) -> np.ndarray:
         return np.zeros(ENDINGS, dtype=np.int16)
     last = words[-1].lower()
     parts = (last[-1:], last[-2:]) if has_han(last) else (last[-_ENDING_CHARS:], last)
-    return np.array([_ending_id(f"{i}{part}") for i, part in enumerate(parts)], dtype=np.int16)
-
-
-def _ending_id(part: str) -> int:
-    """In [1, NUM_ENDING_IDS); the same on every machine. Some endings share one."""
-    return 1 + zlib.crc32(part.encode()) % (NUM_ENDING_IDS - 1)
+    return np.array(
+        [hashed_id(f"{i}{part}", NUM_ENDING_IDS) for i, part in enumerate(parts)], dtype=np.int16
+    )
 
 
 class ValueTable:

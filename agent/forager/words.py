@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -127,6 +128,11 @@ def _likeness(word: str, clue: str) -> float:
     if word.isalpha() and shares_stem(word, clue):
         return STEM_SIMILARITY
     return 0.0
+
+
+def hashed_id(text: str, num_ids: int) -> int:
+    """In [1, num_ids), the same on every machine; 0 is left for none. Some texts share one."""
+    return 1 + zlib.crc32(text.encode()) % (num_ids - 1)
 
 
 def stacked(rows: Sequence[np.ndarray], width: int, kind: type) -> np.ndarray:

@@ -15,7 +15,7 @@ _BY_TEXT = 0.6  # words of the fact find its page less surely than its name does
 _ENOUGH_WORDS = 4  # of the fact in a query
 
 
-def evidence_fit(query: str, item: EvidenceItem, _task: Task | None = None) -> float:
+def evidence_fit(query: str, item: EvidenceItem) -> float:
     """How well a query finds the item's page, in [0, 1]: by its name, or by what it says.
 
     Questions of real sets often describe a page without its name.
@@ -36,7 +36,7 @@ class CorpusTeacher:
     """
 
     def __init__(self) -> None:
-        self._guide = WorldGraphTeacher(fit=evidence_fit)
+        self._guide = WorldGraphTeacher(fit=lambda query, item, _: evidence_fit(query, item))
 
     def utilities(self, task: Task, observation: Observation, actions: FlatActions) -> np.ndarray:
         """Utility of every legal action, float32 [A] in [-1, 1]; [0] without proven evidence."""

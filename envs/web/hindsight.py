@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from envs.config import EnvConfig, Templates
-from envs.mask import asked_anew
+from envs.observe import asked_anew
 from envs.types import EvidenceItem, Note, Observation, Split, Task
 from envs.web import task_kinds
 from envs.web.article import url_of

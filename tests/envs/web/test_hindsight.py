@@ -2,16 +2,14 @@
 """Visited states asked anew: what is asked fits the page, and nothing of the old question stays."""
 
 import asyncio
-import dataclasses
 
 import numpy as np
 import pytest
 
 from agent.scripted.oracle import OracleAgent
-from envs.actions import enumerate_actions
+from envs.actions import TYPE_INDEX, enumerate_actions
 from envs.config import DriverKind, EnvConfig, WebConfig
-from envs.mask import asked_anew
-from envs.observe import page_key
+from envs.observe import asked_anew, page_key
 from envs.search_env import make_env
 from envs.types import ElementFlag, Observation, Split, Task
 from envs.web.guide import is_held, same_page
@@ -122,15 +120,17 @@ def test_only_kinds_of_the_run_are_asked():
 
 
 def test_what_was_noted_can_be_extracted_again_once_its_note_is_gone(walked):
-    observation = next(o for _, seen in walked for o in seen if o.notes)
-    here = dataclasses.replace(observation, url=observation.notes[-1].url)
-    flagged = here.elements.flags[:, ElementFlag.EXTRACTED]
-    anew = asked_anew(here, "Who founded Orla Works?", (), ())
-    assert not anew.elements.flags[:, ElementFlag.EXTRACTED].any()
+    def extracted(seen: Observation) -> np.ndarray:
+        return seen.elements.flags[:, ElementFlag.EXTRACTED]
+
+    observation = next(o for _, seen in walked for o in seen if extracted(o).any())
+    anew = asked_anew(observation, "Who founded Orla Works?", (), ())
+    rows = extracted(observation)
+    extract = TYPE_INDEX["extract_text"]
+    assert not observation.mask.element[extract][rows].any() and not extracted(anew).any()
+    assert anew.mask.element[extract][rows].all() and anew.mask.type[extract]
     assert anew.notes == () and all(span.note == -1 for span in anew.spans)
     assert anew.mask.span.shape[1] == len(anew.spans)
-    extract = enumerate_actions(anew.mask)
-    assert len(extract) > 0 and flagged.shape == (len(anew.elements),)
     same = asked_anew(observation, observation.question, observation.notes, observation.queries)
     assert same.spans == observation.spans
     for field in ("type", "element", "span", "option", "tab"):
