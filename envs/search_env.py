@@ -18,10 +18,21 @@ import numpy as np
 from envs.actions import WAIT_CHOICES_MS, Action
 from envs.config import DriverKind, EnvConfig, ScreenshotMode
 from envs.driver import Effect, InfraError, PageDriver, PageSnapshot
+from envs.mask import masked_anew
 from envs.observe import EpisodeMemory, observe, page_key
 from envs.registry import TASK_SETS, resolve
 from envs.site import TaskSet
-from envs.types import Note, Observation, Query, Role, StepEvidence, StopReason, Task
+from envs.types import (
+    Note,
+    Observation,
+    Query,
+    Role,
+    Span,
+    SpanSource,
+    StepEvidence,
+    StopReason,
+    Task,
+)
 
 SCROLL_UP_PX = -200
 SCROLL_DOWN_PX = 400
@@ -116,17 +127,23 @@ class SearchEnv:
         self._memory = memory
         return await self._observe(memory, navigated=True)
 
-    async def step(self, action: Action) -> StepResult:
-        """Carry out one action that answers the last observation."""
+    async def step(self, action: Action, *, own_text: str = "") -> StepResult:
+        """Carry out one action that answers the last observation.
+
+        `own_text` is typed or answered instead of the text of `action.span`, which then points at
+        nothing: for people and for agents that write; policies choose among the spans.
+        """
         return await self._within(
-            self._step(action), self._config.step_timeout_s, f"step {action.type}"
+            self._step(action, own_text), self._config.step_timeout_s, f"step {action.type}"
         )
 
-    async def _step(self, action: Action) -> StepResult:
+    async def _step(self, action: Action, own_text: str) -> StepResult:
         memory = self._memory
         if memory is None or memory.last is None:
             raise RuntimeError("expected reset() before step(); call reset(task) first")
         before = memory.last
+        if own_text:
+            before, action = _with_own_text(before, action, own_text)
         evidence = _blank_evidence(action)
         if not before.mask.allows(action):
             effect = dataclasses.replace(_NOTHING, reason="illegal")
@@ -247,6 +264,19 @@ class SearchEnv:
             raise InfraError(
                 StopReason.INFRA_TIMEOUT, f"{what} took longer than {timeout_s} s"
             ) from cause
+
+
+def _with_own_text(before: Observation, action: Action, text: str) -> tuple[Observation, Action]:
+    """The observation with `text` as its only span, and the action that chooses it.
+
+    Text with control characters or halves of one is no text: its action is illegal.
+    """
+    span = Span(text=text, source=SpanSource.QUESTION, note=-1, context=text)
+    mask = masked_anew(before.mask, before.elements, num_spans=1, num_tabs=len(before.tabs))
+    return (
+        dataclasses.replace(before, spans=(span,), mask=mask),
+        dataclasses.replace(action, span=0 if text.isprintable() else -1),
+    )
 
 
 def _is_empty(snapshot: PageSnapshot) -> bool:
