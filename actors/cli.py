@@ -9,6 +9,7 @@ foragerl report RUN                 write a run's report.html anew
 foragerl view RUN [--compare RUN]   step through the archived attempts of a run, or of two
 foragerl doctor                     look for what would keep a run from working
 foragerl corpus import|check|serve  make a searchable site of question sets and documents
+foragerl browse [TASK | URL]        act in the agent's place and see what it sees
 foragerl web [--port N] [--language zh]   serve the embedded web to your own browser
 foragerl --version
 """
@@ -16,20 +17,19 @@ foragerl --version
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import dataclasses
 import importlib.metadata
 import logging
-import os
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.config import EvaluateJob, TrainJob
 from actors.run_folder import RunFolder, find_checkpoint, make_run_folder
-from envs.config import Templates
+from actors.supervising import EXIT_FAILED, EXIT_USAGE, log_to, save_config, supervise
+from envs.config import EnvConfig, Templates
 from envs.web.mix import LANGUAGES
 from learner.checkpoint import load_checkpoint
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-EXIT_FAILED, EXIT_USAGE = 1, 2
+Job = TypeVar("Job", TrainJob, EvaluateJob)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -131,8 +131,8 @@ def _run_training(job: TrainJob, values: dict[str, Any]) -> int:
     except ValueError as error:
         return _fail(str(error), EXIT_USAGE)
     folder = start.folder
-    _log_to(folder.log)
-    _save_config(folder.config, values)
+    log_to(folder.log)
+    save_config(folder.config, values)
     logger.info("train in %s", folder.path)
     from actors.session import make_launcher
     from actors.training import train
@@ -140,7 +140,7 @@ def _run_training(job: TrainJob, values: dict[str, Any]) -> int:
     configs = job.worker_configs(quarantine_dir=str(folder.quarantine.resolve()))
     launcher = make_launcher(job.launch, configs)
     try:
-        return _supervise(
+        return supervise(
             lambda on_started: train(
                 job, folder, launcher, on_started=on_started, checkpoint=start.checkpoint
             )
@@ -158,67 +158,14 @@ def _run_evaluation(job: EvaluateJob, values: dict[str, Any]) -> int:
     except ValueError as error:
         return _fail(str(error), EXIT_USAGE)
     folder = make_run_folder(Path(job.logger.runs_dir), job.logger.run_name, is_latest=False)
-    _log_to(folder.log)
-    _save_config(folder.config, values)
+    log_to(folder.log)
+    save_config(folder.config, values)
     logger.info("evaluate in %s", folder.path)
     from actors.evaluating import evaluate_checkpoint
 
-    return _supervise(
+    return supervise(
         lambda on_started: evaluate_checkpoint(job, folder, path, checkpoint, on_started=on_started)
     )
-
-
-def _supervise(work: Callable[[Callable[[], None]], Coroutine[Any, Any, object]]) -> int:
-    """Run a job to its end, to an interrupt or to a failure that a person can read."""
-    from actors.interrupts import Interrupts
-
-    interrupts = Interrupts()
-
-    async def supervised() -> None:
-        await work(interrupts.install)
-
-    try:
-        asyncio.run(supervised())
-    except (asyncio.CancelledError, KeyboardInterrupt):
-        logger.info("interrupted")
-        return interrupts.exit_code() or 130
-    except BaseExceptionGroup as group:
-        return _report_failure(_first(group))
-    except Exception as error:
-        return _report_failure(error)
-    return 0
-
-
-def _first(group: BaseException) -> BaseException:
-    while isinstance(group, BaseExceptionGroup):
-        group = group.exceptions[0]
-    return group
-
-
-def _report_failure(error: BaseException) -> int:
-    logger.error("failed: %s", error, exc_info=error if os.environ.get("FORAGERL_TRACE") else None)
-    logger.error("set FORAGERL_TRACE=1 to see where")
-    return EXIT_FAILED
-
-
-def _log_to(path: Path) -> None:
-    """Show on the terminal and keep in the run's folder."""
-    form = logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S")
-    root = logging.getLogger()
-    for handler in list(root.handlers):
-        root.removeHandler(handler)
-    from actors.live import terminal_handler
-
-    for fresh in (terminal_handler(sys.stderr), logging.FileHandler(path, encoding="utf-8")):
-        fresh.setFormatter(form)
-        root.addHandler(fresh)
-    root.setLevel(logging.INFO)
-
-
-def _save_config(path: Path, values: dict[str, Any]) -> None:
-    from omegaconf import OmegaConf
-
-    path.write_text(OmegaConf.to_yaml(OmegaConf.create(values)), encoding="utf-8")
 
 
 # --- bench -------------------------------------------------------------------------------------
@@ -271,19 +218,24 @@ def _bench(arguments: list[str]) -> int:
 
 
 def _bench_job(overrides: list[str]) -> EvaluateJob:
+    for override in overrides:
+        if override.lstrip("+~").startswith(_NOT_FOR_BENCH):
+            raise ValueError(f"{override}: expected a setting that the benchmark leaves open")
+    overrides = ["checkpoint=''", "logger.run_name=bench", *overrides]
+    return _composed(EvaluateJob, "evaluate", overrides)
+
+
+def _composed(job: type[Job], name: str, overrides: list[str]) -> Job:
+    """The job `name` with settings from the command line; `ValueError` names a wrong one."""
     from hydra import compose, initialize_config_module
 
     from conf.overrides import check_command_line
     from conf.schema import build, register_schemas
 
-    for override in overrides:
-        if override.lstrip("+~").startswith(_NOT_FOR_BENCH):
-            raise ValueError(f"{override}: expected a setting that the benchmark leaves open")
     register_schemas()
-    overrides = ["checkpoint=''", "logger.run_name=bench", *overrides]
-    check_command_line("evaluate", overrides)
+    check_command_line(name, overrides)
     with initialize_config_module("conf", version_base="1.3"):
-        return build(EvaluateJob, compose("evaluate", overrides=overrides))
+        return build(job, compose(name, overrides=overrides))
 
 
 def _run_bench(job: EvaluateJob, agents: tuple[str, ...], trained: Trained | None) -> int:
@@ -291,10 +243,10 @@ def _run_bench(job: EvaluateJob, agents: tuple[str, ...], trained: Trained | Non
     from conf.schema import plain
 
     folder = make_run_folder(Path(job.logger.runs_dir), job.logger.run_name, is_latest=False)
-    _log_to(folder.log)
-    _save_config(folder.config, plain(job))
+    log_to(folder.log)
+    save_config(folder.config, plain(job))
     logger.info("bench in %s", folder.path)
-    return _supervise(lambda on_started: bench(job, folder, agents, trained, on_started=on_started))
+    return supervise(lambda on_started: bench(job, folder, agents, trained, on_started=on_started))
 
 
 def _ablate(arguments: list[str]) -> int:
@@ -363,7 +315,20 @@ def _doctor(arguments: list[str]) -> int:
     return doctor.exit_code(findings)
 
 
-# --- web ---------------------------------------------------------------------------------------
+# --- browse and web ----------------------------------------------------------------------------
+
+
+def _browse(arguments: list[str]) -> int:
+    from actors.browse.command import run
+
+    return run(arguments, _env_config)
+
+
+def _env_config(overrides: list[str]) -> EnvConfig:
+    for override in overrides:
+        if not override.lstrip("+~").startswith(("env.", "env=")):
+            raise ValueError(f"{override}: expected a setting of the env, such as env.max_steps=50")
+    return _composed(TrainJob, "train", overrides).env
 
 
 def _web(arguments: list[str]) -> int:
@@ -393,7 +358,7 @@ def _web(arguments: list[str]) -> int:
 
 
 _COMMANDS = {"ablate": _ablate, "bench": _bench, "corpus": _corpus, "report": _report}
-_COMMANDS |= {"view": _view, "web": _web}
+_COMMANDS |= {"view": _view, "web": _web, "browse": _browse}
 
 if __name__ == "__main__":
     sys.exit(main())

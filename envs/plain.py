@@ -121,14 +121,13 @@ def _can(seen: Observation, row: int) -> str:
 
 def _text(seen: Observation, row: int) -> str:
     table, flags = seen.elements, seen.elements.flags
-    parts = [table.text[row] or "(no text)"]
+    # What is said of it first: long texts are cut at their end.
+    parts = [f"({word})" for flag, word in _SAID.items() if flags[row, flag]]
+    parts.append(table.text[row] or "(no text)")
     if table.value[row]:
         parts.append(f"= {table.value[row]}")
     if table.options[row]:
         parts.append("[" + ", ".join(f"{i} {o}" for i, o in enumerate(table.options[row])) + "]")
-    for flag, word in _SAID.items():
-        if flags[row, flag]:
-            parts.append(f"({word})")
     return " ".join(" ".join(parts).split())
 
 
