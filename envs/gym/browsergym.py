@@ -36,6 +36,7 @@ _NAMES: dict[Role, tuple[str, str]] = {
     Role.OTHER: ("generic", "div"),
 }
 _ELEMENT, _TEXT, _DOCUMENT = 1, 3, 9  # node types of the DOM
+MAX_ELAPSED_S = 1e9
 _ROOT_ID = "root"
 _NO_EFFECT = Action(type="click")  # of nothing: a step in which nothing is done
 
@@ -227,7 +228,7 @@ class _Of(spaces.Space[Any]):
 def _observation_space(*, with_screenshot: bool, size: tuple[int, int]) -> spaces.Dict:
     keys: dict[str, spaces.Space[Any]] = {
         "active_page_index": spaces.Box(0, 255, (1,), np.int64),
-        "elapsed_time": spaces.Box(0.0, np.inf, (1,), np.float64),
+        "elapsed_time": spaces.Box(0.0, MAX_ELAPSED_S, (1,), np.float64),
     }
     for name in ("chat_messages", "goal_object", "open_pages_urls", "open_pages_titles"):
         keys[name] = _Of(tuple)

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 from envs.gym.bid_actions import ACTIONS, describe_actions
 from envs.gym.browsergym import BidEnv
@@ -152,7 +154,10 @@ def test_the_description_names_every_function_with_its_arguments():
     assert "click(bid, button='left')  Click an element." in lines
 
 
-def test_it_is_made_by_its_id():
-    made = gymnasium.make(EMBEDDED_WEB_BIDS, driver="twin", disable_env_checker=True)
+def test_it_is_made_by_its_id_and_passes_gymnasiums_check():
+    made = gymnasium.make(EMBEDDED_WEB_BIDS, driver="twin")
     assert isinstance(made.unwrapped, BidEnv)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(made.unwrapped)
     made.close()

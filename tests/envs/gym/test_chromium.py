@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import psutil
 
 from envs.actions import Action
+from envs.browser.driver import ChromiumDriver
 from envs.gym.browsergym import BidEnv
 from envs.gym.forage_env import ForageEnv
 from envs.types import Role
@@ -99,4 +102,20 @@ def test_browsergyms_observation_has_a_picture_that_its_boxes_lie_on():
         & (changed[:, 0] <= y + height + 4)
     )
     assert inside.mean() > 0.95
+    env.close()
+
+
+def test_a_browser_that_is_killed_truncates_and_the_next_reset_brings_up_another():
+    env = ForageEnv(max_steps=5)
+    env.reset(seed=7)
+    driver = env._thread._core.driver
+    assert isinstance(driver, ChromiumDriver)
+    first = driver.browser_pid
+    os.kill(first, signal.SIGKILL)
+    _, reward, terminated, truncated, info = env.step_action(Action(type="wait_ms", wait=0))
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info["infra_error"] == "infra_browser"
+    arrays, info = env.reset(seed=7)
+    assert arrays in env.observation_space
+    assert info["num_restarts"] == 1 and driver.browser_pid not in (0, first)
     env.close()
