@@ -7,6 +7,7 @@ import enum
 import os
 from dataclasses import dataclass, field
 
+from envs.egress.config import EgressConfig, EgressMode
 from envs.registry import TASK_SETS, check_name
 from envs.web.mix import KINDS, LANGUAGES, parse_mix
 
@@ -52,6 +53,7 @@ class BrowserConfig:
     navigation_timeout_s: float = 8.0  # until a navigation has committed and its DOM is parsed
     launch_timeout_s: float = 30.0
     episodes_per_browser: int = 200  # a fresh browser after this many; contexts leak memory
+    egress: EgressConfig = field(default_factory=EgressConfig)  # docs/SECURITY.md
 
     def __post_init__(self) -> None:
         for name in (
@@ -66,6 +68,13 @@ class BrowserConfig:
         ):
             if not getattr(self, name) > 0:  # nor a NaN
                 raise ValueError(f"env.browser.{name}: expected > 0, got {getattr(self, name)}")
+        limit_s = self.egress.first_byte_timeout_s
+        if self.egress.mode is not EgressMode.OFF and limit_s >= self.navigation_timeout_s:
+            # The browser would leave first, and the breaker never hear of it.
+            raise ValueError(
+                f"env.browser.egress.first_byte_timeout_s: expected less than "
+                f"env.browser.navigation_timeout_s ({self.navigation_timeout_s}), got {limit_s}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

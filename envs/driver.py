@@ -14,6 +14,8 @@ from envs.dom import PageElement
 from envs.site import Site
 from envs.types import PageState, StopReason, Tab
 
+PAGE_REFUSED = "page_refused"  # `Effect.reason` of a page that the boundary does not let in
+
 
 class InfraError(RuntimeError):
     """The world broke, not the agent; `stop` says how."""
@@ -34,6 +36,8 @@ class Effect:
     settled_by: str  # "quiet", "navigation" or "cap"
     num_images: int = 0  # of the new document, when navigated
     num_images_failed: int = 0
+    # Each "HOST:PORT REASON" of `envs.egress.refusal`, or "SCHEME: document"; pages' requests too.
+    refusals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +56,7 @@ class PageSnapshot:
     state: PageState
     screenshot_jpeg: bytes  # b"" when not asked for
     screenshot_scale: float
+    is_refused: bool = False  # the page is the browser's own, in place of one that was refused
 
 
 class PageDriver(Protocol):

@@ -37,6 +37,7 @@ class EpisodeMemory:
     queries: list[Query] = field(default_factory=list)
     visited: set[str] = field(default_factory=set)  # URLs without fragment
     last_effect: str = ""
+    is_page_refused: bool = False  # the present page stands in place of one that was refused
     last: Observation | None = None
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from envs.actions import WAIT_CHOICES_MS, Action
 from envs.config import DriverKind, EnvConfig, ScreenshotMode
-from envs.driver import Effect, InfraError, PageDriver, PageSnapshot
+from envs.driver import PAGE_REFUSED, Effect, InfraError, PageDriver, PageSnapshot
 from envs.mask import masked_anew
 from envs.observe import EpisodeMemory, observe, page_key
 from envs.registry import TASK_SETS, resolve
@@ -160,7 +160,10 @@ class SearchEnv:
         memory.last_effect = effect.reason
         visited = set(memory.visited)
         observation = await self._observe(memory, navigated=effect.navigated)
-        is_new_page = effect.navigated and page_key(observation.url) not in visited
+        is_refused = memory.is_page_refused and effect.navigated
+        is_new_page = (
+            effect.navigated and not is_refused and page_key(observation.url) not in visited
+        )
         evidence = dataclasses.replace(
             evidence,
             effect=effect.reason,
@@ -171,6 +174,8 @@ class SearchEnv:
             num_images_failed=effect.num_images_failed if is_new_page else 0,
             settle_ms=effect.settle_ms,
             screenshot_jpeg=observation.screenshot_jpeg if is_new_page else b"",
+            is_exogenous=is_refused or effect.reason == PAGE_REFUSED,
+            refusals=effect.refusals,
         )
         return StepResult(
             observation=observation, evidence=evidence, stop=_stop(action, effect, observation)
@@ -189,6 +194,7 @@ class SearchEnv:
         if not is_wanted:
             snapshot = dataclasses.replace(snapshot, screenshot_jpeg=b"", screenshot_scale=0.0)
         memory.visited.add(page_key(snapshot.url))
+        memory.is_page_refused = snapshot.is_refused
         memory.last = observe(snapshot, memory, page_text_chars=self._config.page_text_chars)
         return memory.last
 

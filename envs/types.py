@@ -271,8 +271,10 @@ class StepEvidence:
     extracted_text: str  # "" unless the action was a successful extract_text
     extracted_url: str
     answer: str  # "" unless the action was answer
-    is_exogenous: bool  # the step's outcome was decided by the world's clock, not by the action
+    # The step's outcome was decided by the world's clock or the boundary, not by the action.
+    is_exogenous: bool
     screenshot_jpeg: bytes  # half size; b"" when not recorded
+    refusals: tuple[str, ...] = ()  # what the boundary refused during the step, `Effect.refusals`
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

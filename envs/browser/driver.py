@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from envs.actions import MAX_TABS
+from envs.browser.boundary import Boundary
 from envs.browser.cdp import CdpConnection, CdpError
 from envs.browser.launch import LaunchedBrowser
 from envs.browser.pointing import (
@@ -90,6 +91,7 @@ class ChromiumDriver:
         self._config = config
         self._max_elements = max_elements
         self._server = SiteServer()
+        self._boundary = Boundary(config.egress)
         self._browser = LaunchedBrowser(config)
         self._connection = CdpConnection(config.call_timeout_s)
         self._strip = TabStrip(self._connection, config)
@@ -117,7 +119,8 @@ class ChromiumDriver:
         self._strip = TabStrip(self._connection, self._config)
         self._num_episodes = 0
         try:
-            await self._browser.start(self._server.port)
+            await self._boundary.start(self._server.port)
+            await self._browser.start(self._server.port, self._boundary.port)
             await self._connection.connect(self._browser.devtools_url)
             await self._strip.connect()
         except BaseException:
@@ -128,6 +131,7 @@ class ChromiumDriver:
         """Give back every process, folder and port."""
         await self._connection.close()
         await self._browser.close()
+        await self._boundary.close()
         await self._server.close()
 
     @_guarded
@@ -140,6 +144,7 @@ class ChromiumDriver:
         self._nodes = ()
         self._server.set_site(site)
         await self._strip.new_context()
+        self._boundary.begin_episode()  # with the last episode's pages gone
 
     # --- Reading ------------------------------------------------------------------------------
 
@@ -165,15 +170,16 @@ class ChromiumDriver:
             max_elements=self._max_elements,
             with_screenshot=with_screenshot,
         )
-        return snapshot
+        return replace(snapshot, is_refused=True) if self._boundary.is_refused(tab) else snapshot
 
     # --- Acting on the page -------------------------------------------------------------------
 
     @_guarded
     async def open(self, url: str) -> Effect:
         """Load `url` in the active tab; anything but http and https is refused."""
-        if urlsplit(url).scheme not in _OPENABLE_SCHEMES:
-            return _still("url_refused")
+        scheme = urlsplit(url).scheme
+        if scheme not in _OPENABLE_SCHEMES:
+            return replace(_still("url_refused"), refusals=(f"{scheme}: document",))
         tab = self._tab()
         start = begin(tab)
         tab.expect_navigation(tab.post("Page.navigate", {"url": url}))
@@ -332,7 +338,11 @@ class ChromiumDriver:
         return True
 
     async def _follow(self, effect: Effect, tab: Tab, before: Sequence[Tab]) -> Effect:
-        """Make the newest tab that an action opened the active one, and wait for its page."""
+        """Make the newest tab that an action opened the active one; tell what was refused."""
+        effect = await self._arrived(effect, tab, before)
+        return self._boundary.told(effect, self._strip.active if self._strip.tabs else None)
+
+    async def _arrived(self, effect: Effect, tab: Tab, before: Sequence[Tab]) -> Effect:
         strip = self._strip
         await strip.started()
         opened = [t for t in strip.tabs if t not in before] if before else []

@@ -102,12 +102,19 @@ _FLAGS = (
     "--disable-infobars",
     "--disable-sync",
     "--disable-quic",
+    # WebRTC sends to addresses, past resolver and proxy. The shell knows the first of these flags,
+    # the browser the second.
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-smooth-scrolling",
     "--disable-site-isolation-trials",
     "--no-startup-window",
     "--remote-debugging-pipe",
     "--remote-debugging-port=0",
 )
+# A name that only the browser's own rules resolve: no exception for loopback is needed.
+_PROXY_HOST = "egress.invalid"
+_PROXY_LOOPBACK = "--proxy-bypass-list=<-loopback>"  # loopback goes through the proxy, too
 _HEADLESS_FLAGS = (
     "--headless",
     "--hide-scrollbars",
@@ -119,18 +126,28 @@ _HEADLESS_FLAGS = (
 )
 
 
-def command_line(config: BrowserConfig, *, profile: Path, site_port: int) -> list[str]:
+def command_line(
+    config: BrowserConfig, *, profile: Path, site_port: int, proxy_port: int = 0
+) -> list[str]:
     """Every flag of the browser.
 
     Only hosts of sites resolve, to the site server; loopback does not resolve either, so that a
-    page reaches neither this machine's services nor the debugging port.
+    page reaches neither this machine's services nor the debugging port. With a proxy (its port is
+    not 0) nothing resolves but the proxy, and everything goes through it, loopback included.
     """
-    rules = f"MAP *{HOST_SUFFIX} 127.0.0.1:{site_port}, MAP * ~NOTFOUND"
+    reachable = (
+        f"{_PROXY_HOST} 127.0.0.1:{proxy_port}"
+        if proxy_port
+        else f"*{HOST_SUFFIX} 127.0.0.1:{site_port}"
+    )
+    rules = f"MAP {reachable}, MAP * ~NOTFOUND"
     flags = [*_FLAGS, f"--disable-features={','.join(_DISABLED_FEATURES)}"]
     if config.headless:
         flags += _HEADLESS_FLAGS
     if os.geteuid() == 0:
         flags.append("--no-sandbox")  # Chromium's sandbox refuses to start as root
+    if proxy_port:
+        flags += [f"--proxy-server=http://{_PROXY_HOST}:{proxy_port}", _PROXY_LOOPBACK]
     return [
         *flags,
         f"--host-resolver-rules={rules}",
@@ -150,13 +167,13 @@ class LaunchedBrowser:
         self.browser_pid = 0  # 0 while there is none
         self.devtools_url = ""
 
-    async def start(self, site_port: int) -> None:
+    async def start(self, site_port: int, proxy_port: int = 0) -> None:
         """Launch; raises `InfraError`, or `BrowserNotFoundError` when there is no Chromium."""
         for folder in await asyncio.to_thread(sweep_dead_profiles):
             _LOG.info("removed the profiles of a dead process: %s", folder)
         try:
             async with asyncio.timeout(self._config.launch_timeout_s):
-                await self._start(site_port)
+                await self._start(site_port, proxy_port)
         except (PlaywrightError, OSError, TimeoutError, psutil.Error) as error:
             await self.close()
             raise InfraError(
@@ -166,7 +183,7 @@ class LaunchedBrowser:
             await self.close()
             raise
 
-    async def _start(self, site_port: int) -> None:
+    async def _start(self, site_port: int, proxy_port: int) -> None:
         drivers = _drivers()
         try:
             self._playwright = await async_playwright().start()
@@ -179,7 +196,9 @@ class LaunchedBrowser:
             shells=headless_shells(bundled) if self._config.headless else (),
         )
         self._profile = make_profile()
-        flags = command_line(self._config, profile=self._profile, site_port=site_port)
+        flags = command_line(
+            self._config, profile=self._profile, site_port=site_port, proxy_port=proxy_port
+        )
         await self._playwright.chromium.launch(
             executable_path=executable,
             args=flags,

@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from envs.browser.cdp import CONNECTION_ENDED, CdpConnection, CdpError, Params
 from envs.config import BrowserConfig
 from envs.driver import InfraError
+from envs.egress.http import is_error_of_proxy
 from envs.types import StopReason
 
 # What a step waits for; images and fonts come when they come.
 _AWAITED_TYPES = frozenset({"Document", "Script", "XHR", "Fetch", "Stylesheet"})
 _NO_CONTENT = (204, 205)
+# What a tab may show; no page can lead to another (file, chrome, ...), and if one did, it is left.
+_DOCUMENT_SCHEMES = frozenset({"http", "https", "about", "data", "blob"})
+_BLANK = "about:blank"
 _WORLD_NAME = "foragerl"
 _STOP_TIMEOUT_S = 1.0
 # Documents of all tabs are numbered in one row, so that a handle fits one document only.
@@ -50,7 +54,7 @@ class Tab:
         self._loader = ""  # of the present document, and the id of the request that brought it
         self.target_id = target_id
         self.session = session
-        self.url = "about:blank"
+        self.url = _BLANK
         self.title = ""
         self.num_commits = 0
         self.generation = next(_GENERATIONS)  # of the present document
@@ -59,8 +63,10 @@ class Tab:
         self.is_about_to_navigate = False  # the page has asked for that; the browser not begun
         self.is_dom_ready = True
         self.is_loaded = True
-        self.is_failed = False  # the document is the browser's own error page
+        self._is_unreachable = False  # the document is the browser's own error page
+        self._error_loader = ""  # of the document that was the proxy's own error last
         self.is_download_refused = False
+        self.refused_schemes: list[str] = []  # of documents that were left at once
         self.is_closed = False
         self.is_crashed = False
         self.committed_s = 0.0
@@ -224,6 +230,11 @@ class Tab:
         return [r for r in self.in_flight.values() if r.started_s >= since_s]
 
     @property
+    def is_failed(self) -> bool:
+        """Whether the document stands in place of one that did not come."""
+        return self._is_unreachable or (bool(self._loader) and self._loader == self._error_loader)
+
+    @property
     def is_arriving(self) -> bool:
         """Whether the document itself, and not only what it refers to, is still coming in."""
         return self._loader in self.in_flight
@@ -263,7 +274,7 @@ class Tab:
         if "parentId" in frame:
             return
         self.url = frame.get("unreachableUrl") or frame["url"] + frame.get("urlFragment", "")
-        self.is_failed = "unreachableUrl" in frame
+        self._is_unreachable = "unreachableUrl" in frame
         self.num_commits += 1
         self.generation = next(_GENERATIONS)
         self.committed_s = self._loop.time()
@@ -272,6 +283,10 @@ class Tab:
         # What the document before had in flight has nothing to do with this one.
         self._loader = frame["loaderId"]
         self.in_flight = {k: r for k, r in self.in_flight.items() if k == self._loader}
+        scheme = self.url.partition(":")[0]
+        if scheme not in _DOCUMENT_SCHEMES:
+            self.refused_schemes.append(scheme)
+            self.expect_navigation(self.post("Page.navigate", {"url": _BLANK}))
 
     def _on_same_document(self, params: Params) -> None:
         if params["frameId"] == self.target_id:
@@ -300,6 +315,8 @@ class Tab:
         request = self.in_flight.get(params["requestId"])
         if request is not None and request.kind == "Document":
             self._document_status = (params["requestId"], params["response"]["status"])
+            if is_error_of_proxy(params["response"]["headers"]):
+                self._error_loader = params["requestId"]
 
     def _on_request_failed(self, params: Params) -> None:
         # A document that came and was not taken, though there was something to take.

@@ -8,6 +8,7 @@ to: a name that means another address a moment later (DNS rebinding) gains nothi
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 from envs.egress.address import Address
@@ -18,6 +19,8 @@ from envs.egress.policy import EgressPolicy
 from envs.egress.refusal import Reason, RefusedError
 from envs.egress.resolver import ResolveError, Resolver
 from envs.egress.target import Target
+
+_LOG = logging.getLogger(__name__)
 
 _MAX_ADDRESSES = 4  # tried of one host
 _SITE_ADDRESS = "127.0.0.1"
@@ -56,12 +59,12 @@ class Dialer:
         try:
             return await self._try(target)
         except TimeoutError:
-            has_opened = self.breakers.timed_out(target.domain, _now_s())
+            has_opened = self._is_late(target)
         if has_opened and self._second is not None:
             try:
                 return await self._try(target)  # by the other resolver, whose turn it is now
             except TimeoutError:
-                self.breakers.timed_out(target.domain, _now_s())
+                self._is_late(target)
         raise NoAnswerError(f"{target.authority}: neither address nor connection in time")
 
     def answered(self, target: Target) -> None:
@@ -72,7 +75,18 @@ class Dialer:
     def timed_out(self, target: Target) -> None:
         """The target was connected to and then sent nothing."""
         if not self.policy.is_site(target):
-            self.breakers.timed_out(target.domain, _now_s())
+            self._is_late(target)
+
+    def _is_late(self, target: Target) -> bool:
+        """Count a timeout; whether it has opened the breaker."""
+        has_opened = self.breakers.timed_out(target.domain, _now_s())
+        if has_opened:
+            _LOG.warning(
+                "%s did not answer in time again: it is closed off for %s s",
+                target.domain,
+                self._config.breaker_pause_s,
+            )
+        return has_opened
 
     async def _try(self, target: Target) -> Channel:
         """One attempt; raises `TimeoutError` when resolver or host do not answer in time."""

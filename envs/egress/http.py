@@ -8,8 +8,9 @@ line or a bare control character is refused rather than repaired.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from envs.egress.refusal import Reason, RefusedError
@@ -29,12 +30,15 @@ _HOP_BY_HOP = frozenset(
         "proxy-authenticate",
         "proxy-authorization",
         "proxy-connection",
+        "proxy-status",  # only the proxy itself says that something is its own error
         "te",
         "trailer",
         "upgrade",
     }
 )
 _NO_BODY_STATUS = (204, 304)
+_PROXY_STATUS = "Proxy-Status"  # RFC 9209
+_PROXY_NAME = "foragerl"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,6 +125,19 @@ def parse_response(data: bytes, *, method: str) -> ResponseHead:
         body = _length(headers, otherwise=Body(is_until_close=True))
     keeps = version == "HTTP/1.1" and not body.is_until_close and not _has_token(headers, "close")
     return ResponseHead(status=status, phrase=phrase, headers=headers, body=body, keeps_alive=keeps)
+
+
+def error_head(status: HTTPStatus, details: str) -> bytes:
+    """The proxy's own answer in place of a server's, without a body, closing the connection."""
+    reason = f'{_PROXY_NAME}; error=http_request_error; details="{details}"'
+    headers = ((_PROXY_STATUS, reason), ("Content-Length", "0"), ("Connection", "close"))
+    return _encode(f"HTTP/1.1 {status.value} {status.phrase}", headers)
+
+
+def is_error_of_proxy(headers: Mapping[str, str]) -> bool:
+    """Whether an answer with these headers was made by `error_head`."""
+    values = [value for name, value in headers.items() if name.lower() == _PROXY_STATUS.lower()]
+    return any(value.startswith(f"{_PROXY_NAME};") for value in values)
 
 
 def _absolute(goal: str) -> tuple[Target, str]:

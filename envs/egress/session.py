@@ -16,7 +16,13 @@ from envs.egress.caps import Caps
 from envs.egress.channel import BadMessageError, Channel
 from envs.egress.config import EgressConfig
 from envs.egress.dialer import Dialer, NoAnswerError, UnreachableError
-from envs.egress.http import RequestHead, ResponseHead, parse_request, parse_response
+from envs.egress.http import (
+    RequestHead,
+    ResponseHead,
+    error_head,
+    parse_request,
+    parse_response,
+)
 from envs.egress.refusal import Reason, Refusal, RefusedError
 from envs.egress.relay import Tunnel, relay_body
 from envs.egress.target import Target
@@ -206,16 +212,11 @@ class Session:
     # --- Ends ---------------------------------------------------------------------------------
 
     async def _fail(self, status: HTTPStatus, details: str) -> None:
-        """Answer with an empty error (a browser shows its own page); too late, just close."""
+        """Answer with an error of the proxy's own; when an answer has begun, just close."""
         if self._has_begun_answer:
             return
-        head = (
-            f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-            f'Proxy-Status: foragerl; error=http_request_error; details="{details}"\r\n'
-            "Content-Length: 0\r\nConnection: close\r\n\r\n"
-        )
         with contextlib.suppress(OSError):
-            await self._client.write(head.encode("ascii"))
+            await self._client.write(error_head(status, details))
             await self._client.flush()
 
     def _kept(self) -> Channel:

@@ -7,6 +7,7 @@ Per page size, medians over the steps in milliseconds:
 - `floor_ms`: bare protocol calls that do the same: three mouse events, the new page's
   DOMContentLoaded, one snapshot; no hit test, no rows
 - `reset_ms`: a fresh context with a blank tab
+- `proxied_ms`, `unproxied_ms`: a step as in `step_ms`, with the egress proxy and without, in turns
 - `cpu_ms`: processor time per step of all processes, this one included (a mean)
 """
 
@@ -28,6 +29,7 @@ from envs.browser.snapshot import SNAPSHOT_PARAMS
 from envs.browser.tab import Tab
 from envs.browser.tabs import TabStrip
 from envs.config import BrowserConfig
+from envs.egress.config import EgressConfig, EgressMode
 from envs.site import PageRequest, PageResponse
 from envs.site_server import SiteServer
 
@@ -98,6 +100,32 @@ async def measure_driver(num_elements: int, num_steps: int) -> dict[str, float]:
     }
 
 
+async def measure_egress(num_elements: int, num_steps: int) -> dict[str, float]:
+    """Two browsers side by side, so that the machine's mood is the same for both."""
+    taken: dict[str, list[float]] = {"proxied_ms": [], "unproxied_ms": []}
+    async with contextlib.AsyncExitStack() as stack:
+        drivers = {}
+        for key, mode in zip(taken, (EgressMode.LISTED, EgressMode.OFF), strict=True):
+            config = BrowserConfig(egress=EgressConfig(mode=mode))
+            drivers[key] = ChromiumDriver(config, max_elements=MAX_ELEMENTS)
+            stack.push_async_callback(drivers[key].close)
+            await drivers[key].start()
+            await drivers[key].reset(LinkedPages(num_elements))
+            await drivers[key].open(f"http://{HOST}/1")
+        for _ in range(num_steps):
+            for key, driver in drivers.items():
+                page = await driver.snapshot(with_screenshot=False)
+                taken[key].append(await _timed(_step(driver, page.elements[0].node_ref)))
+    return {key: _median_ms(seconds) for key, seconds in taken.items()}
+
+
+async def _step(driver: ChromiumDriver, node_ref: int) -> None:
+    effect = await driver.click(node_ref)
+    await driver.snapshot(with_screenshot=False)
+    if not effect.navigated:
+        raise RuntimeError(f"expected a click that navigates, got {effect}")
+
+
 async def measure_floor(num_elements: int, num_steps: int) -> float:
     config = BrowserConfig()
     server, browser = SiteServer(), LaunchedBrowser(config)
@@ -163,6 +191,7 @@ async def main() -> None:
     for num_elements in (50, 500):
         figures = await measure_driver(num_elements, num_steps)
         figures["floor_ms"] = await measure_floor(num_elements, num_steps)
+        figures |= await measure_egress(num_elements, num_steps)
         pages.append(figures)
     print(orjson.dumps({"benchmark": "env_step", "pages": pages}).decode())
 

@@ -98,6 +98,18 @@ def test_the_command_line_disables_features_once_and_maps_only_the_sites():
     assert "--user-data-dir=/p" in flags
 
 
+def test_with_a_proxy_nothing_resolves_but_the_proxy_and_loopback_goes_through_it_too():
+    flags = command_line(BrowserConfig(), profile=Path("/p"), site_port=1234, proxy_port=5678)
+    assert "--proxy-server=http://egress.invalid:5678" in flags
+    assert "--proxy-bypass-list=<-loopback>" in flags
+    rules = next(f for f in flags if f.startswith("--host-resolver-rules="))
+    assert rules.endswith("=MAP egress.invalid 127.0.0.1:5678, MAP * ~NOTFOUND")
+    names = [f.partition("=")[0] for f in flags]
+    assert len(names) == len(set(names))
+    without = command_line(BrowserConfig(), profile=Path("/p"), site_port=1234)
+    assert not any("proxy" in f.partition("=")[0] for f in without)
+
+
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_running_browser_has_the_flags_once(driver):
     command = psutil.Process(driver.browser_pid).cmdline()
