@@ -29,11 +29,10 @@ class EgressPolicy:
             return Reason.METADATA
         if self._is_listed(target):
             return None
-        if isinstance(target.host, str):
-            return Reason.NOT_LISTED if self._mode is not EgressMode.PUBLIC else None
-        if not is_public(target.host):
-            return Reason.PRIVATE_ADDRESS
-        return Reason.NOT_LISTED if self._mode is not EgressMode.PUBLIC else None
+        if self._mode is not EgressMode.PUBLIC:
+            return Reason.NOT_LISTED
+        is_private = not isinstance(target.host, str) and not is_public(target.host)
+        return Reason.PRIVATE_ADDRESS if is_private else None
 
     def refusal_of_addresses(self, target: Target, addresses: Sequence[Address]) -> Reason | None:
         """Why a target with these addresses is refused: one bad address is enough.

@@ -102,22 +102,27 @@ class EgressProxy:
         self._refusals.clear()
         return taken
 
-    async def _on_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _on_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Not a coroutine: asyncio's own task for one reports its cancellation as an error.
+        task = asyncio.create_task(self._serve(reader, writer))
         self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = Channel(reader, writer, self._config.idle_timeout_s)
         session = Session(client, self._dialer, self._caps, self._config, self._record)
         try:
-            if self._server is None:
-                client.abort()
-            elif len(self._tasks) > self._config.max_connections:
+            if len(self._tasks) > self._config.max_connections:
                 await session.refuse(Reason.BUSY)
             else:
                 await session.run()
         finally:
             client.abort()
-            self._tasks.discard(task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _LOG.error("a connection ended in an error of ours", exc_info=task.exception())
 
     def _record(self, refusal: Refusal) -> None:
         self.num_refused += 1

@@ -133,7 +133,8 @@ class ForageEnv(gymnasium.Env[Arrays, np.int64]):
             broken = {"infra_error": error.stop.value, "infra_detail": error.detail}
             return self._arrays(), 0.0, False, True, {**self._info(), **broken}
         self._seen = result.observation
-        info = self._info(settle_ms=result.evidence.settle_ms)
+        evidence = result.evidence
+        info = self._info(settle_ms=evidence.settle_ms, refusals=evidence.refusals)
         is_truncated = result.stop is not None and result.stop.is_truncated()
         reward = 0.0
         if result.stop is not None:
@@ -165,7 +166,7 @@ class ForageEnv(gymnasium.Env[Arrays, np.int64]):
     def _arrays(self) -> Arrays:
         return to_arrays(self.seen, self.actions, self.config.max_elements)
 
-    def _info(self, *, settle_ms: float = 0.0) -> dict[str, Any]:
+    def _info(self, *, settle_ms: float = 0.0, refusals: tuple[str, ...] = ()) -> dict[str, Any]:
         seen, task = self.seen, self.task
         return {
             "action_mask": self.actions.legal(seen.mask),
@@ -177,6 +178,7 @@ class ForageEnv(gymnasium.Env[Arrays, np.int64]):
             "title": seen.title,
             "effect": seen.last_effect,
             "settle_ms": settle_ms,
+            "refusals": refusals,
             "page_state": seen.page_state.value,
             "num_restarts": self._thread.num_restarts,
         }

@@ -58,13 +58,9 @@ class Server:
 async def serving(handler: Handler | bytes = OK, *, host: str = LOOPBACK) -> AsyncIterator[Server]:
     """A server that answers each head with `handler`: bytes, or a function of the streams."""
     server = Server(port=0)
-    tasks: set[asyncio.Task[None]] = set()
+    tasks: list[asyncio.Task[None]] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server.num_connections += 1
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
         try:
             with contextlib.suppress(asyncio.IncompleteReadError, OSError):
                 while True:
@@ -75,19 +71,23 @@ async def serving(handler: Handler | bytes = OK, *, host: str = LOOPBACK) -> Asy
                     else:
                         await handler(reader, writer)
         finally:
-            tasks.discard(task)
             writer.close()
 
-    listening = await asyncio.start_server(serve, host, 0)
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server.num_connections += 1
+        tasks.append(asyncio.create_task(serve(reader, writer)))
+
+    listening = await asyncio.start_server(accept, host, 0)
     server.port = listening.sockets[0].getsockname()[1]
     try:
         yield server
     finally:
         listening.close()
-        for task in tuple(tasks):
+        for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(set(tasks))
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+    for end in ends:
+        assert end is None or isinstance(end, asyncio.CancelledError), repr(end)
 
 
 async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -115,12 +115,18 @@ async def proxying(
         first=Names(names or {}),
         second=None if second is None else Names(second),
     )
+    errors: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: errors.append(str(context)))
     await proxy.start(site_port)
     try:
         yield proxy
     finally:
         await proxy.close()
         assert proxy.num_open == 0
+        await asyncio.sleep(0)  # done callbacks may report
+        loop.set_exception_handler(None)
+    assert errors == []
 
 
 class Client:
