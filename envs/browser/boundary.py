@@ -71,7 +71,7 @@ class Boundary:
         if self.proxy is not None:
             for refusal in self.proxy.take_refusals():
                 self._untold.append(str(refusal))
-                if len(self._refused) < _MAX_REMEMBERED:
+                if refusal.authority and len(self._refused) < _MAX_REMEMBERED:
                     self._refused.add(refusal.authority)
         if tab is not None:
             self._untold += [f"{scheme}: document" for scheme in tab.refused_schemes]

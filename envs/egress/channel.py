@@ -28,6 +28,11 @@ class Channel:
         self._peeked: asyncio.Task[bytes] | None = None
         writer.transport.set_write_buffer_limits(high=BUFFER_BYTES)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the other side is known to be gone, with nothing left to read."""
+        return self._reader.at_eof() or self._writer.is_closing()
+
     def peek(self) -> asyncio.Task[bytes]:
         """Ends when the next byte of a head arrives, or with b"" when the other side is gone."""
         if self._peeked is None:

@@ -36,6 +36,7 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
+_VERSIONS = ("HTTP/1.1", "HTTP/1.0")
 _NO_BODY_STATUS = (204, 304)
 _PROXY_STATUS = "Proxy-Status"  # RFC 9209
 _PROXY_NAME = "foragerl"
@@ -95,7 +96,7 @@ def parse_request(data: bytes) -> RequestHead:
     try:
         line, headers = _lines(data)
         method, goal, version = line.split(" ")
-        if version not in ("HTTP/1.1", "HTTP/1.0") or not _TOKEN.fullmatch(method):
+        if version not in _VERSIONS or not _TOKEN.fullmatch(method):
             raise ValueError(line)
         if method == "CONNECT":
             host, port = parse_authority(goal)
@@ -116,7 +117,8 @@ def parse_response(data: bytes, *, method: str) -> ResponseHead:
     line, headers = _lines(data)
     version, _, rest = line.partition(" ")
     code, _, phrase = rest.partition(" ")
-    if not version.startswith("HTTP/1.") or not re.fullmatch(r"[1-9][0-9][0-9]", code):
+    is_known = version in _VERSIONS and re.fullmatch(r"[1-9][0-9][0-9]", code)
+    if not is_known or _BAD_TEXT.search(phrase):
         raise ValueError(f"expected a status line, got {line!r}")
     status = int(code)
     if method == "HEAD" or status < 200 or status in _NO_BODY_STATUS:

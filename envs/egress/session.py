@@ -137,7 +137,8 @@ class Session:
     async def _exchange(self, request: RequestHead) -> bool:
         """One request and its answer; whether the client's connection stays open."""
         target = request.target
-        is_kept = self._server is not None and self._server_target == target
+        server = self._server
+        is_kept = server is not None and self._server_target == target and not server.has_ended
         if not is_kept:
             await self._connect(target)
         try:
@@ -145,7 +146,7 @@ class Session:
         except ConnectionError:
             data = b""
         if not data and is_kept and not (request.body.length or request.body.is_chunked):
-            # The server had closed the connection that was kept for it.
+            # The server closed the connection that was kept for it in this very moment.
             await self._connect(target)
             data = await self._ask(request)
         self._dialer.answered(target)

@@ -118,7 +118,8 @@ def test_how_an_answer_ends(method, line, headers, body, keeps):
 
 
 @pytest.mark.parametrize(
-    "line", ["", "HTTP/2 200 OK", "HTTP/1.1 2x0 OK", "HTTP/1.1 20 OK", "ICY 1"]
+    "line",
+    ["", "HTTP/2 200 OK", "HTTP/1.1 2x0 OK", "HTTP/1.1 200 O\nX: y", "HTTP/1.1 20 OK", "ICY 1"],
 )
 def test_answers_that_cannot_be_read_are_refused(line: str):
     with pytest.raises(ValueError):

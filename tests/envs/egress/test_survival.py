@@ -290,9 +290,12 @@ async def test_a_kept_connection_that_the_server_closed_is_opened_anew():
     async with serving(once) as server:
         authority = f"127.0.0.1:{server.port}"
         async with proxying(allow=(authority,)) as proxy, client(proxy) as raw:
-            for _ in range(3):
-                assert await raw.ask(get(f"http://{authority}/")) == 200
-                await asyncio.sleep(0.02)
+            for number in range(3):
+                # With a body, too, that could not be sent twice.
+                length = ("Content-Length: 2",) if number else ()
+                body = b"hi" if number else b""
+                assert await raw.ask(get(f"http://{authority}/", *length) + body) == 200
+                await asyncio.sleep(0.05)
             assert server.num_connections == 3
 
 
