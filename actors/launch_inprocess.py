@@ -50,6 +50,7 @@ class InProcessLauncher:
                 has_teacher=configs.algo.has_graph_teacher,
                 keeps_situations=configs.algo.keeps_situations,
                 hindsight_tasks=configs.algo.asks_anew,
+                hindsight_reworded=configs.algo.hindsight_reworded,
             )
         )
 

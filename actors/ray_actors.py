@@ -43,6 +43,7 @@ class _RolloutActor:
             has_teacher=configs.algo.has_graph_teacher,
             keeps_situations=configs.algo.keeps_situations,
             hindsight_tasks=configs.algo.asks_anew,
+            hindsight_reworded=configs.algo.hindsight_reworded,
         )
 
     @ray.method(concurrency_group="work")

@@ -52,6 +52,7 @@ class RolloutWorker:
         has_teacher: bool = True,
         keeps_situations: bool = False,
         hindsight_tasks: int = 0,
+        hindsight_reworded: float = 0.0,
     ) -> None:
         torch.set_num_threads(1)  # one state at a time: more threads only take cores from others
         self._env_config = env
@@ -60,6 +61,7 @@ class RolloutWorker:
         self._has_teacher = has_teacher
         self._keeps_situations = keeps_situations
         self._hindsight_tasks = hindsight_tasks
+        self._hindsight_reworded = hindsight_reworded
         self._env: SearchEnv | None = None
         self._teacher: Teacher | None = None
         self._policies: dict[_Variant, PolicyAgent] = {}
@@ -169,7 +171,13 @@ class RolloutWorker:
         if not isinstance(agent, PolicyAgent):
             return None
         tasks = resolve(name, HINDSIGHT, what="env.task_set")(self._env_config)
-        return Hindsight(tasks, teacher, agent.model_inputs, self._hindsight_tasks)
+        return Hindsight(
+            tasks,
+            teacher,
+            agent.model_inputs,
+            self._hindsight_tasks,
+            reworded=self._hindsight_reworded,
+        )
 
     def _agent(self, order: AttemptOrder) -> Agent:
         if order.agent != POLICY_AGENT:

@@ -31,6 +31,8 @@ class PolicyConfig:
     # torchvision's own, `random` for fixed random ones; `none` leaves the vision stream off.
     vision_weights: str = NO_WEIGHTS
     train_backbone: bool = False  # train the picture's encoder, too; then steps keep the JPEG
+    # Whether texts are held against question and notes; off, only what they look like is left.
+    match_features: bool = True
 
     def __post_init__(self) -> None:
         check_name(self.name, POLICIES, what="policy.name")

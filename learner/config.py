@@ -217,6 +217,9 @@ class LearnerConfig:
     # Other questions that each visited state is asked under, for the reservoir alone; with
     # step_teacher=graph, and where the world knows some (the embedded web does).
     hindsight_tasks: int = 4
+    # Share of these states whose facts stand in words that say nothing, so that kinds of values are
+    # learnt from, too: pages word facts in ways that no training page does.
+    hindsight_reworded: float = 0.35
     reservoir_bytes: int = 400_000_000  # bound of the stored steps; the oldest leave first
 
     reference_rate: float = 0.1  # EMA rate of the reference, once per learner batch
@@ -245,7 +248,7 @@ class LearnerConfig:
         _require(key, self, ("reference_rate",), 0.0, 1.0)
         _require(key, self, ("num_processes",), 1, self.groups_per_update)
         _require_positive(key, self, ("process_timeout_s", "acting_rate"))
-        _require(key, self, ("acting_rate",), 0.0, 1.0)
+        _require(key, self, ("acting_rate", "hindsight_reworded"), 0.0, 1.0)
         if self.num_processes > 1:
             self._check_processes(key)
         if self.objective.gates_step and self.step_teacher is not StepTeacher.GRAPH:

@@ -17,6 +17,7 @@ from agent.forager.scene import (
 )
 from agent.forager.words import folded_text
 from envs.han import has_han
+from envs.observe import page_key
 from envs.types import ElementFlag, Observation, Role
 
 # On the field of a search engine.
@@ -51,15 +52,25 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
     in_notes = np.array([in_any(f, chains.folded) for f in folded], dtype=bool)
     first_below, last_above = crossings(table.text, asked_bound(question))
     asked_names = scene.asked_names
+    named_around = np.array(
+        [
+            share_named(asked_names, f"{t} {c}")
+            for t, c in zip(table.text, table.context, strict=True)
+        ]
+    )
+    # Links to other pages that were not visited yet: what a list of hits offers.
+    is_new_link = (
+        np.array(
+            [bool(h) and page_key(h) != page_key(scene.observation.url) for h in table.href]
+        ).astype(bool)
+        & ~table.flags[:, ElementFlag.VISITED]
+    )
     columns |= {
         "is_first_below": np.array(first_below, dtype=bool),
         "is_last_above": np.array(last_above, dtype=bool),
-        "names_in_context": np.array(
-            [
-                share_named(asked_names, f"{t} {c}")
-                for t, c in zip(table.text, table.context, strict=True)
-            ]
-        ),
+        "names_in_context": named_around,
+        "rank_by_names": _reciprocal_ranks(named_around, is_new_link & (named_around > 0)),
+        "rank_by_context": _reciprocal_ranks(context.mean(axis=1), is_new_link),
         "question_coverage": coverage.mean(axis=1),
         "open_coverage": scene.share_open(coverage),
         "best_clue": coverage.max(axis=1),
@@ -100,6 +111,18 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
         "below_view": _below_view(scene.observation),
     }
     return columns
+
+
+def _reciprocal_ranks(scores: np.ndarray, is_ranked: np.ndarray) -> np.ndarray:
+    """1 for the best score [E] of those that are ranked, 1/2 for the second, ...; 0 for the others.
+
+    Of equal scores the first on the page ranks higher: search engines put the best hit first.
+    """
+    ranks = np.zeros(len(scores))
+    rows = np.flatnonzero(is_ranked)
+    ordered = rows[np.argsort(-scores[rows], kind="stable")]
+    ranks[ordered] = 1.0 / np.arange(1, len(ordered) + 1)
+    return ranks
 
 
 def _below_view(observation: Observation) -> np.ndarray:

@@ -26,6 +26,7 @@ class ForagerFamily:
     def __init__(self, config: PolicyConfig | None = None) -> None:
         self._config = config or PolicyConfig()
         self._streams = self._config.active_streams()
+        self._has_matches = self._config.match_features
 
     def configured(self, config: PolicyConfig) -> ForagerFamily:
         """The family whose inputs are those of the streams that are on."""
@@ -33,7 +34,7 @@ class ForagerFamily:
 
     def model_inputs(self, observation: Observation) -> ModelInputs:
         """Match features and relation vectors of one observation, and what its streams read."""
-        inputs = model_inputs(observation, self._streams)
+        inputs = model_inputs(observation, self._streams, has_matches=self._has_matches)
         if "vision" not in self._streams:
             return inputs
         jpeg = observation.screenshot_jpeg

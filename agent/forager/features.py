@@ -55,34 +55,61 @@ CLUE_COLUMNS = (
 )
 OPTION_COLUMNS = ("question_coverage", "open_coverage", "in_question")
 TAB_COLUMNS = ("is_open", "is_active", "name_in_question", "name_in_notes")
+# What is left with `policy.match_features=false`: names of columns, or what they begin with.
+STATE_WITHOUT_MATCHES = (
+    *("step", "is_modal_open", "is_dialog_open", "has_textbox", "has_other_box", "has_typed"),
+    *("is_focused", "last_had_effect", "is_loading", "can_scroll_up", "wants_", "num_"),
+)
+ELEMENT_WITHOUT_MATCHES = (
+    *("role_", "flag_", "closes_layer", "is_search_box", "is_header_row", "text_length"),
+    *("is_empty", "has_value", "position", "below_view"),
+)
+SPAN_WITHOUT_MATCHES = (
+    *("from_note", "from_newest_note", "is_row_value", "is_capitalised", "has_digit", "num_words"),
+    *("is_single_word", "rank_in_source"),
+)
+_TABS_WITHOUT_MATCHES = np.array([1, 1, 0, 0], dtype=np.float16)
 MAX_LOADING_CHARS = 40
 _LOADING = re.compile(r"\b(loading|please wait|one moment)\b|加载|载入|稍候|请等", re.IGNORECASE)
 NUM_COUNTS = 4  # counts are one-hot 0, 1, 2, 3 or more
 
 
 def model_inputs(
-    observation: Observation, streams: Collection[str] = DEFAULT_STREAMS
+    observation: Observation,
+    streams: Collection[str] = DEFAULT_STREAMS,
+    *,
+    has_matches: bool = True,
 ) -> ModelInputs:
     """Features of one observation: match columns, and what is asked and stated in words.
 
-    And what the streams `diff` and `history` read, if they are among `streams`.
+    And what the streams `diff` and `history` read, if they are among `streams`. Without matches
+    all columns are 0 that hold a text against the question, the notes or what was typed, and no
+    statement is one of an element or a span.
     """
     scene = scene_of(observation)
     element = element_columns(scene)
     span = span_columns(scene)
     state = _state_columns(scene, element, span)
     asked = asked_vector(scene.question)
+    if not has_matches:
+        state = _kept(state, STATE_WITHOUT_MATCHES)
+        element = _kept(element, ELEMENT_WITHOUT_MATCHES)
+        span = _kept(span, SPAN_WITHOUT_MATCHES)
     table = StatementTable()
     of_elements, of_spans = _element_statements(scene, table), _span_statements(scene, table)
+    clues, options, tabs = _clue_features(scene), _option_features(scene), _tab_features(scene)
+    if not has_matches:
+        of_elements, of_spans = of_elements * 0, of_spans * 0
+        clues, options, tabs = clues * 0, options * 0, tabs * _TABS_WITHOUT_MATCHES
     return ModelInputs(
         state=np.concatenate([list(state.values()), asked]).astype(np.float16),
         element=_stack(element, len(observation.elements)),
         span=_stack(span, len(observation.spans)),
-        option=_option_features(scene),
-        tab=_tab_features(scene),
+        option=options,
+        tab=tabs,
         element_statement=of_elements,
         span_statement=of_spans,
-        question_clue=_clue_features(scene),
+        question_clue=clues,
         **table.inputs(),
         **asked_words(scene.question),
         **_of_streams(scene, state, streams),
@@ -265,6 +292,11 @@ def _says_loading(text: str) -> bool:
 
 def _share_in(names: Collection[str], among: Collection[str]) -> float:
     return sum(name in among for name in names) / len(names) if names else 0.0
+
+
+def _kept(columns: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The columns with 0 in all but those of `names`."""
+    return {name: c if name.startswith(tuple(names)) else c * 0 for name, c in columns.items()}
 
 
 def _masked_max(values: np.ndarray, mask: np.ndarray) -> float:

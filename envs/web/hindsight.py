@@ -12,7 +12,7 @@ the goals of a question-answering world). Nothing is acted out, and no answer is
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from envs.config import EnvConfig, Templates
@@ -22,10 +22,11 @@ from envs.web import task_kinds
 from envs.web.article import url_of
 from envs.web.draw import Draw
 from envs.web.guide import document_of, is_held, states
-from envs.web.mix import KINDS, parse_mix
+from envs.web.mix import KINDS, LANGUAGES, parse_mix
 from envs.web.permits import PERMITS_HOME, permit_facts, permit_url
 from envs.web.questions import QUESTION_KINDS, evidence_of, prove
 from envs.web.relations import PERMIT_RELATIONS, RELATION, RELATIONS, Kind, Relation
+from envs.web.rewording import Rewording, Told
 from envs.web.task_kinds import Draft
 from envs.web.world import Entity, Fact, World, build_world
 
@@ -45,14 +46,24 @@ def from_config(config: EnvConfig) -> WorldHindsight:
     """For the kinds of tasks that the run has."""
     mix = config.web.kinds
     kinds = parse_mix(mix, KINDS, key="env.web.kinds") if mix else _KINDS_WITHOUT_MIX
-    return WorldHindsight(kinds)
+    languages = parse_mix(config.web.languages, LANGUAGES, key="env.web.languages")
+    return WorldHindsight(kinds, languages)
 
 
 class WorldHindsight:
     """See the module; a pure function of task, observation and seed."""
 
-    def __init__(self, kinds: Iterable[str]) -> None:
+    def __init__(self, kinds: Iterable[str], languages: Mapping[str, float]) -> None:
+        """With the kinds of tasks, and the share of each language."""
         self._kinds = frozenset(kinds)
+        self._weights = {name: 1.0 / (len(languages) * share) for name, share in languages.items()}
+
+    def weight(self, task: Task) -> float:
+        """So that every language is asked about as often, whatever its share of the tasks.
+
+        How a language words things has to be learnt from its own pages, and as much of it.
+        """
+        return self._weights[task.language]
 
     def task(self, task: Task, observation: Observation, *, seed: int) -> Task | None:
         """A task of the same world that the observation lies on the way of.
@@ -79,6 +90,13 @@ class WorldHindsight:
         known = f"{task.prompt.question} {' '.join(note.text for note in notes)}".casefold()
         queries = tuple(q for q in observation.queries if q.text.casefold() in known)
         return asked_anew(observation, task.prompt.question, notes, queries)
+
+    def reworded(self, task: Task, observation: Observation, *, seed: int) -> Observation:
+        """The observation with its facts in words that say nothing."""
+        world = build_world(task.world_seed, task.split, task.language, Templates.TRAIN)
+        rewording = Rewording(task.language, task.task_id, observation.step_index, seed)
+        notes = [_told(world, note.url) for note in observation.notes]
+        return rewording.observation(observation, _told(world, observation.url), notes)
 
     def _draft(
         self, world: World, observation: Observation, draw: Draw
@@ -218,6 +236,17 @@ def _evidence(
     facts = permit_facts(world, entity) if is_permit else entity.facts
     pairs = ((fact, evidence_of(world, fact)) for fact in facts)
     return tuple((fact, item) for fact, item in pairs if item is not None)
+
+
+def _told(world: World, url: str) -> Told | None:
+    """What the page at `url` tells of its entity; None of a page of none."""
+    found = _entities(world).get(document_of(url))
+    if found is None:
+        return None
+    entity, is_permit = found
+    facts = permit_facts(world, entity) if is_permit else entity.facts
+    values = tuple(fact.text for fact in facts)
+    return Told(values=values, names=(entity.name, entity.short_name))
 
 
 def _entities(world: World) -> dict[str, tuple[Entity, bool]]:

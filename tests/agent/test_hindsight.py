@@ -16,11 +16,12 @@ from envs.search_env import make_env
 from envs.types import Split
 from envs.web.hindsight import from_config
 from envs.web.teacher import WorldGraphTeacher
+from tests.envs.web.test_hindsight import walks
 
 CONFIG = EnvConfig(driver=DriverKind.TWIN, max_steps=6)
 
 
-def attempt(num_tasks: int) -> Attempt:
+def attempt(num_tasks: int, reworded: float = 0.0) -> Attempt:
     async def run() -> Attempt:
         env = make_env(CONFIG)
         await env.start()
@@ -33,7 +34,9 @@ def attempt(num_tasks: int) -> Attempt:
             group_id="g",
             seed=4,
             teacher=teacher,
-            hindsight=Hindsight(from_config(CONFIG), teacher, agent.model_inputs, num_tasks),
+            hindsight=Hindsight(
+                from_config(CONFIG), teacher, agent.model_inputs, num_tasks, reworded=reworded
+            ),
         )
         await env.close()
         return found
@@ -65,3 +68,26 @@ def test_the_attempt_stays_as_it_was(asked_twice):
         s.chosen for s in asked_twice.trajectory.steps
     ]
     assert plain.episode.final_answer == asked_twice.episode.final_answer
+
+
+def test_a_share_of_the_states_is_shown_in_other_words_and_scored_all_the_same() -> None:
+    agent, teacher = PolicyAgent(PolicyConfig(), seed=1), WorldGraphTeacher()
+    seen = [(task, observation) for task, walk in walks(CONFIG, 3) for observation in walk]
+    decision = asyncio.run(agent.act(seen[0][1], seed=0))
+    moved: dict[float, int] = {}
+    for share in (0.0, 0.5, 1.0):
+        asked = [
+            Hindsight(from_config(CONFIG), teacher, agent.model_inputs, 4, reworded=r)
+            for r in (0.0, share)
+        ]
+        moved[share] = 0
+        for task, observation in seen:
+            pairs = zip(
+                *(a.records(task, observation, decision, seed=7) for a in asked), strict=True
+            )
+            for plain, other in pairs:
+                assert np.array_equal(other.utilities, plain.utilities)
+                assert np.array_equal(other.mask.element, plain.mask.element)
+                assert other.inputs.element.shape == plain.inputs.element.shape
+                moved[share] += not np.array_equal(other.inputs.statement, plain.inputs.statement)
+    assert moved[0.0] == 0 < moved[0.5] < moved[1.0]

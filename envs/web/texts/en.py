@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from envs.web.texts.en_filler import FILLERS
+from envs.web.texts.en_further import FURTHER
 from envs.web.texts.en_held_out import HELD_OUT
 from envs.web.texts.en_kinds import BELOW, COMPARING, DESCRIBING, PERMIT_WORDINGS
 from envs.web.texts.en_page import PAGE
@@ -15,11 +16,11 @@ from envs.web.texts.en_terms import (
     TOPICS,
 )
 from envs.web.texts.en_wording import WORDINGS
-from envs.web.texts.shapes import Language
+from envs.web.texts.shapes import Language, with_further
 
 ENGLISH = Language(
     page=PAGE,
-    wordings=WORDINGS | PERMIT_WORDINGS,
+    wordings=with_further(WORDINGS | PERMIT_WORDINGS, FURTHER),
     held_out=HELD_OUT,
     comparing=COMPARING,
     below=BELOW,

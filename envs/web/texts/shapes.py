@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from envs.web.relations import Kind
 
@@ -41,10 +41,26 @@ class Wording:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageWording:
-    """Other texts of one relation on pages; the questions stay."""
+    """Texts of one relation on pages alone; the questions stay."""
 
     headers: tuple[str, ...]
     sentences: tuple[str, ...]
+
+
+def with_further(
+    wordings: Mapping[str, Wording], further: Mapping[str, PageWording]
+) -> dict[str, Wording]:
+    """Wordings by relation with further page wordings behind the plain ones."""
+    return {
+        relation: replace(
+            wording,
+            headers=wording.headers + further[relation].headers,
+            sentences=wording.sentences + further[relation].sentences,
+        )
+        if relation in further
+        else wording
+        for relation, wording in wordings.items()
+    }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

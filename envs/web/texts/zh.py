@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from envs.web.texts.shapes import Language
+from envs.web.texts.shapes import Language, with_further
 from envs.web.texts.zh_filler import FILLERS
+from envs.web.texts.zh_further import FURTHER
 from envs.web.texts.zh_held_out import HELD_OUT
 from envs.web.texts.zh_kinds import BELOW, COMPARING, DESCRIBING, PERMIT_WORDINGS
 from envs.web.texts.zh_page import PAGE
@@ -19,7 +20,7 @@ from envs.web.texts.zh_wording import WORDINGS
 
 CHINESE = Language(
     page=PAGE,
-    wordings=WORDINGS | PERMIT_WORDINGS,
+    wordings=with_further(WORDINGS | PERMIT_WORDINGS, FURTHER),
     held_out=HELD_OUT,
     comparing=COMPARING,
     below=BELOW,

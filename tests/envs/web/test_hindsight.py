@@ -15,6 +15,7 @@ from envs.types import ElementFlag, Observation, Split, Task
 from envs.web.guide import is_held, same_page
 from envs.web.hindsight import from_config
 from envs.web.mix import KINDS
+from envs.web.task_set import EmbeddedTaskSet
 from envs.web.teacher import WorldGraphTeacher
 
 CONFIG = EnvConfig(
@@ -135,3 +136,15 @@ def test_what_was_noted_can_be_extracted_again_once_its_note_is_gone(walked):
     assert same.spans == observation.spans
     for field in ("type", "element", "span", "option", "tab"):
         assert np.array_equal(getattr(same.mask, field), getattr(observation.mask, field))
+
+
+def test_each_language_is_asked_as_often_and_all_together_once() -> None:
+    web = WebConfig(languages=("en:4", "zh"))
+    hindsight = from_config(EnvConfig(driver=DriverKind.TWIN, web=web))
+    tasks = EmbeddedTaskSet(web, max_steps=20)
+    weights = {"en": 0.0, "zh": 0.0}
+    for index in range(500):
+        task = tasks.task(Split.TRAIN, index)
+        weights[task.language] += hindsight.weight(task) / 500
+    assert weights["en"] == pytest.approx(0.5, abs=0.01)
+    assert weights["zh"] == pytest.approx(0.5, abs=0.01)

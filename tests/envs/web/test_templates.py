@@ -10,12 +10,15 @@ from agent.forager.words import clue_words, shares_stem, tokens
 from envs.config import Templates, WebConfig
 from envs.types import Split
 from envs.web.mix import KINDS, LANGUAGES
-from envs.web.relations import RELATION
+from envs.web.relations import RELATION, Kind
 from envs.web.search_index import words_of
 from envs.web.task_set import EmbeddedTaskSet
+from envs.web.texts import en_further, zh_further
 from envs.web.texts.languages import LANGUAGES as SPOKEN
 from envs.web.world import build_world
 from tests.envs.web.page_reader import get
+
+FURTHER = {"en": en_further.FURTHER, "zh": zh_further.FURTHER}
 
 
 def _bare(texts: tuple[str, ...]) -> str:
@@ -44,6 +47,33 @@ def test_a_held_out_wording_is_new_and_shares_no_stem_with_a_question(name, rela
     both = itertools.product(clue_words(asked), clue_words(told))
     assert not [pair for pair in both if pair[0] == pair[1] or shares_stem(*pair)]
     assert tokens(told)
+
+
+@pytest.mark.parametrize("relation", RELATION)
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_further_wording_of_training_shares_no_word_with_a_held_out_one(name, relation) -> None:
+    further, held_out = FURTHER[name].get(relation), SPOKEN[name].held_out[relation]
+    if further is None:
+        assert relation == "limit"
+        return
+    assert len(further.headers) >= 5
+    assert bool(further.sentences) == bool(held_out.sentences)
+    texts = [_bare(w.headers + w.sentences) for w in (further, held_out)]
+    if name == "zh":
+        pairs = [{p for p in words_of(text) if len(p) == 2} for text in texts]
+        assert not pairs[0] & pairs[1]
+        return
+    both = itertools.product(*(clue_words(text) for text in texts))
+    assert not [pair for pair in both if pair[0] == pair[1] or shares_stem(*pair)]
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_no_header_of_one_kind_of_page_stands_for_two_facts(name) -> None:
+    for kind in Kind:
+        relations = [r for r in RELATION.values() if r.domain is kind and r.name != "limit"]
+        headers = [h for r in relations for h in set(SPOKEN[name].wordings[r.name].headers)]
+        headers += [header for header, _ in SPOKEN[name].fillers[kind].decoy_rows]
+        assert len(headers) == len(set(headers)), kind
 
 
 def test_templates_change_pages_and_no_fact() -> None:
