@@ -58,19 +58,22 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
             for t, c in zip(table.text, table.context, strict=True)
         ]
     )
-    # Links to other pages that were not visited yet: what a list of hits offers.
-    is_new_link = (
-        np.array(
-            [bool(h) and page_key(h) != page_key(scene.observation.url) for h in table.href]
-        ).astype(bool)
-        & ~table.flags[:, ElementFlag.VISITED]
+    # Links to other pages that were not visited yet: what a list of hits offers. An advert may call
+    # itself what was searched for, so that only what stands beside a link speaks for it.
+    is_new = ~table.flags[:, ElementFlag.VISITED] & np.array(
+        [bool(h) and page_key(h) != page_key(scene.observation.url) for h in table.href], dtype=bool
     )
+    beside = [
+        c.replace(t, " ") if new else ""
+        for t, c, new in zip(table.text, table.context, is_new, strict=True)
+    ]
+    named_beside = np.array([share_named(asked_names, b) for b in beside])
     columns |= {
         "is_first_below": np.array(first_below, dtype=bool),
         "is_last_above": np.array(last_above, dtype=bool),
         "names_in_context": named_around,
-        "rank_by_names": _reciprocal_ranks(named_around, is_new_link & (named_around > 0)),
-        "rank_by_context": _reciprocal_ranks(context.mean(axis=1), is_new_link),
+        "rank_by_names": _reciprocal_ranks(named_beside, is_new & (named_beside > 0)),
+        "rank_by_context": _reciprocal_ranks(question.coverages(beside).mean(axis=1), is_new),
         "question_coverage": coverage.mean(axis=1),
         "open_coverage": scene.share_open(coverage),
         "best_clue": coverage.max(axis=1),

@@ -30,6 +30,7 @@ from agent.forager.scene import (
     in_any,
     relation_text,
     scene_of,
+    share_in,
     share_named,
 )
 from agent.forager.span_columns import MORE_COLUMN, span_columns
@@ -205,7 +206,7 @@ def _state_columns(
         ),
         "has_typed": float(bool(scene.typed)),
         "typed_is_sent": float(bool(scene.typed) and scene.typed in scene.queried),
-        "typed_in_question": float(question.names(scene.typed)),
+        "typed_in_question": share_in(scene.typed, question.folded),
         "typed_in_notes": float(in_any(scene.typed, chains.folded)),
         "is_focused": float(flags[:, ElementFlag.FOCUSED].any()),
         "best_chain": chains.best(),
@@ -221,7 +222,7 @@ def _state_columns(
         "here_in_notes": float(in_any(scene.here_folded, chains.folded)),
         "here_is_query": float(bool(scene.here_folded) and scene.here_folded == scene.query),
         "here_is_noted": float(scene.here_folded in chains.names),
-        "query_in_question": float(question.names(scene.query)),
+        "query_in_question": share_in(scene.query, question.folded),
         "query_in_notes": float(in_any(scene.query, chains.folded)),
         "last_had_effect": float(observation.last_effect in ("", "ok")),
         "is_loading": float(any(_says_loading(t) for t in observation.elements.text)),

@@ -56,12 +56,13 @@ class WorldHindsight:
     def __init__(self, kinds: Iterable[str], languages: Mapping[str, float]) -> None:
         """With the kinds of tasks, and the share of each language."""
         self._kinds = frozenset(kinds)
-        self._weights = {name: 1.0 / (len(languages) * share) for name, share in languages.items()}
+        roots = {name: share**0.5 for name, share in languages.items()}
+        self._weights = {name: 1.0 / (root * sum(roots.values())) for name, root in roots.items()}
 
     def weight(self, task: Task) -> float:
-        """So that every language is asked about as often, whatever its share of the tasks.
+        """More for a language that few tasks are in: its share to the power of -1/2.
 
-        How a language words things has to be learnt from its own pages, and as much of it.
+        How a language words things has to be learnt from its own pages, and there is as much of it.
         """
         return self._weights[task.language]
 
