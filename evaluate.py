@@ -3,7 +3,7 @@
 
 import sys
 
-from actors.cli import main
+from actors.entry import run
 
 if __name__ == "__main__":
-    sys.exit(main(["evaluate", *sys.argv[1:]]))
+    sys.exit(run(["evaluate", *sys.argv[1:]]))

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import difflib
 import importlib.metadata
 import logging
 import sys
@@ -60,6 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments == ["--version"]:
         sys.stdout.write(f"foragerl {_version()}\n")
         return 0
+    if arguments and not arguments[0].startswith("-"):
+        known = sorted({*_COMMANDS, "train", "evaluate", "doctor"})
+        near = difflib.get_close_matches(arguments[0], known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"expected one of {known}"
+        return _fail(f"no command {arguments[0]!r}; {hint}", EXIT_USAGE)
     is_help = arguments[:1] in (["--help"], ["-h"])
     (sys.stdout if is_help else sys.stderr).write(f"{__doc__}\n")
     return 0 if is_help else EXIT_USAGE

@@ -152,6 +152,10 @@ class ClusterConfig:
     max_restarts: int = 50  # of all workers together
 
     def __post_init__(self) -> None:
+        if self.num_cpus > 1 and self.num_cpus != int(self.num_cpus):  # as Ray asks
+            raise ValueError(
+                f"cluster.num_cpus: expected a whole number above 1, got {self.num_cpus:g}"
+            )
         _at_least("cluster", self, 80, "object_store_mb")
         _at_least("cluster", self, 1, "num_reward_workers", "max_score_tries", "max_missed_health")
         _at_least("cluster", self, 0, "max_restarts", "join_timeout_s")

@@ -51,3 +51,25 @@ def test_view_serves_two_runs_until_interrupted(chromium_run: RunFolder):
     os.kill(started.pid, signal.SIGINT)
     assert started.wait(timeout=20) == 0
     assert "Traceback" not in started.stderr.read()
+
+
+def test_an_unknown_command_names_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trian"]) == EXIT_USAGE
+    assert "no command 'trian'; did you mean 'train'?" in capsys.readouterr().err
+    assert main(["xyz"]) == EXIT_USAGE
+    assert "expected one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("script", ["train.py", "evaluate.py"])
+def test_a_python_without_the_packages_is_told_how_to_get_them(script: str) -> None:
+    root = Path(__file__).resolve().parents[2]
+    # -S leaves all installed packages out, as in an environment that nothing was installed into.
+    done = subprocess.run(
+        [sys.executable, "-S", str(root / script)],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "make setup" in done.stderr and "has no package" in done.stderr

@@ -69,6 +69,7 @@ def test_a_value_of_the_wrong_type_names_its_key():
         "env.browser.call_timeout_s=nan",
         "env.max_elements=100000",
         "cluster.num_cpus=1",
+        "cluster.num_cpus=2.5",
         "launch=rai",
         "mode=turbo",
     ],
