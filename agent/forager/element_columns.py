@@ -68,10 +68,18 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
         for t, c, new in zip(table.text, table.context, is_new, strict=True)
     ]
     named_beside = np.array([share_named(asked_names, b) for b in beside])
+    is_hit = is_new & np.array(
+        [
+            c.startswith(t) and len(c) > len(t) and not _names_itself_after(scene.query, f)
+            for t, c, f in zip(table.text, table.context, folded, strict=True)
+        ],
+        dtype=bool,
+    )
     columns |= {
         "is_first_below": np.array(first_below, dtype=bool),
         "is_last_above": np.array(last_above, dtype=bool),
         "names_in_context": named_around,
+        "rank_on_page": _reciprocal_ranks(np.zeros(len(table)), is_hit),
         "rank_by_names": _reciprocal_ranks(named_beside, is_new & (named_beside > 0)),
         "rank_by_context": _reciprocal_ranks(question.coverages(beside).mean(axis=1), is_new),
         "question_coverage": coverage.mean(axis=1),
@@ -126,6 +134,11 @@ def _reciprocal_ranks(scores: np.ndarray, is_ranked: np.ndarray) -> np.ndarray:
     ordered = rows[np.argsort(-scores[rows], kind="stable")]
     ranks[ordered] = 1.0 / np.arange(1, len(ordered) + 1)
     return ranks
+
+
+def _names_itself_after(query: str, folded: str) -> bool:
+    """Whether a text is a query and more, as adverts are; a page's own name may be the query."""
+    return bool(query) and folded != query and f" {query} " in f" {folded} "
 
 
 def _below_view(observation: Observation) -> np.ndarray:
