@@ -42,6 +42,7 @@ class StepTeacher(enum.Enum):
 
     GRAPH = "graph"  # the task set's own teacher, which knows the truth
     SIBLINGS = "siblings"  # successful attempts of the group, and the answer they found
+    VALUES = "values"  # a network that learnt what executed actions return, layer by layer
     NONE = "none"
 
 
@@ -228,7 +229,11 @@ class LearnerConfig:
     sibling_guides: SiblingGuides = SiblingGuides.RELEVANCE
     freeze: Freeze = Freeze.NONE
     critic_learning_rate: float = 1e-3  # Adam; of the critic, with objective.baseline=critic
-    critic_width: int = 64  # of its hidden layers
+    critic_width: int = 64  # of its hidden layers, and of those of the action values
+    # With step_teacher=values: updates of the action values after each learner batch, with
+    # critic_learning_rate, on as many states as replayed ones, and the bytes of the steps kept.
+    action_value_updates: int = 16
+    action_value_bytes: int = 100_000_000
     seed: int = 0  # of the minibatch order and of the replay draws
     device: str = "cpu"  # where the policy is trained; cuda with several processes: a GPU for each
     precision: Precision = Precision.FLOAT32
@@ -240,6 +245,7 @@ class LearnerConfig:
         key = "algo"
         counts = ("group_size", "groups_per_update", "epochs", "minibatch_steps")
         _require(key, self, (*counts, "step_replay_states"), 1, math.inf)
+        _require(key, self, ("action_value_updates", "action_value_bytes"), 1, math.inf)
         maybe_none = ("step_replay_updates", "reservoir_bytes", "hindsight_tasks")
         _require(key, self, maybe_none, 0, math.inf)
         _require_positive(key, self, ("learning_rate", "max_grad_norm", "critic_learning_rate"))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The learner: one batch of scored groups in, better weights and a report out.
 
-Order of one update: the teacher's utilities, if the group itself is the teacher; advantages; prox
+Order of one update: the teacher's utilities, if the learner itself is the teacher; advantages; prox
 and reference log-probs under no_grad; fresh epochs with `beta L_out + alpha L_step + lam KL -
-entropy`; the critic, if there is one; the fresh steps enter the reservoir; replayed step-term
-updates; EMAs of the reference and of the weights that act; KL controller; policy version + 1.
+entropy`; the critic or the action values, if there are any; the fresh steps enter the reservoir;
+replayed step-term updates; EMAs of the reference and of the weights that act; KL controller; policy
+version + 1.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from torch import nn
 
 from envs.types import LAYERS
+from learner.action_values import ActionValues
 from learner.averaging import follow
 from learner.calibration import CalibrationGate
 from learner.candidates import num_candidates
@@ -82,6 +84,7 @@ class Learner:
         self._schedule = ScheduleState(config.objective)
         self._gate = CalibrationGate()
         self._critic = Critic(config)
+        self._action_values = ActionValues(config)
         self._reservoir = StepReservoir(config.reservoir_bytes)
         self._rng = np.random.default_rng(config.seed)
         self._candidate_rng = np.random.default_rng([config.seed, 1])
@@ -119,6 +122,8 @@ class Learner:
         if self._config.step_teacher is StepTeacher.SIBLINGS:
             guides = self._config.sibling_guides
             groups = [with_sibling_utilities(group, guides) for group in groups]
+        if self._config.step_teacher is StepTeacher.VALUES:
+            groups = self._action_values.with_utilities(groups, self._credit.scales, means)
         if self._config.objective.gates_step:
             self._gate.observe(groups, means)
         weights = self._weights(progress)
@@ -126,6 +131,8 @@ class Learner:
         weights = self._train_on_fresh(groups, batch, weights, rate, means)
         if targets is not None:
             self._critic.fit([sample.record for sample in batch.samples], targets, means)
+        if self._config.step_teacher is StepTeacher.VALUES:
+            self._action_values.fit(groups, means)
         if self._config.objective.step_weight > 0:
             self._remember(batch, groups, means)
             self._train_on_reservoir(weights, means)
@@ -234,7 +241,7 @@ class Learner:
                 if len(record.situation):
                     record = dataclasses.replace(record, situation=record.situation[:0])
                 self._reservoir.add(record)
-        if self._config.step_teacher is StepTeacher.SIBLINGS:
+        if not self._config.has_graph_teacher:
             means.add_total("learner/steps_with_utilities", num_scored)
 
     def _train_on_reservoir(self, weights: Weights, means: Means) -> None:
@@ -288,6 +295,7 @@ class Learner:
             "schedule": self._schedule.state_dict(),
             "gate": self._gate.state_dict(),
             "critic": copy.deepcopy(self._critic.state_dict()),
+            "action_values": copy.deepcopy(self._action_values.state_dict()),
             "reservoir": self._reservoir.state_dict(),
             "rng": self._rng.bit_generator.state,
             "candidate_rng": self._candidate_rng.bit_generator.state,
@@ -310,4 +318,5 @@ class Learner:
             self._schedule.load_state_dict(state["schedule"])
             self._gate.load_state_dict(state["gate"])
             self._critic.load_state_dict(state["critic"])
+            self._action_values.load_state_dict(state.get("action_values", {}))
         self._version = state["policy_version"]

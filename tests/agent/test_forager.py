@@ -186,8 +186,8 @@ def test_every_match_feature_moves_somewhere():
     span_rows = np.concatenate([i.span[:, : feature_sizes().span] for i in inputs])
     # What this tiny site cannot move: check boxes, list items, other roles, layers, disabled and
     # checked controls, controls that close a layer, empty texts, rows of years around a bound; a
-    # note that repeats the question, digits in spans, pages and years that are compared, hits with a
-    # text beside them (`test_ranks`).
+    # note that repeats the question, digits in spans, pages and years that are compared, hits with
+    # a text beside them (`test_ranks`).
     assert (element_rows.std(axis=0) == 0).sum() <= 12
     assert (span_rows.std(axis=0) == 0).sum() <= 4
 
