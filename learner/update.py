@@ -241,7 +241,7 @@ class Learner:
                 if len(record.situation):
                     record = dataclasses.replace(record, situation=record.situation[:0])
                 self._reservoir.add(record)
-        if not self._config.has_graph_teacher:
+        if self._config.step_teacher in (StepTeacher.SIBLINGS, StepTeacher.VALUES):
             means.add_total("learner/steps_with_utilities", num_scored)
 
     def _train_on_reservoir(self, weights: Weights, means: Means) -> None:
