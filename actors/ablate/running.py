@@ -82,8 +82,8 @@ async def _train(out: Path, run: Run, threads: int) -> bool:
     """One run in a process; whether it came to its end."""
     folder = folder_of(out, run)
     name = f"{run.variant} seed {run.seed}"
-    command = [sys.executable, "-m", "actors.cli", "train", *run.overrides]
-    command += [f"logger.runs_dir={folder.resolve()}", "resume=auto"]
+    command = [sys.executable, "-m", "actors.ablate.child", str(os.getpid()), "train"]
+    command += [*run.overrides, f"logger.runs_dir={folder.resolve()}", "resume=auto"]
     environment = {"OMP_NUM_THREADS": str(threads), **os.environ}
     logger.info("%s: begins; %s", name, folder / _OUTPUT)
     with (folder / _OUTPUT).open("ab") as output:
