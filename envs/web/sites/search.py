@@ -31,7 +31,8 @@ from envs.web.world import build_world
 
 HOST = SEARCH_HOST
 _ADVERT_RATE = 0.6  # share of result pages with an advert
-_MAX_INDEXES_KEPT = 16  # about 5 MB each
+# Those of a run with six training worlds in two languages, and of its validation; about 5 MB each.
+_MAX_INDEXES_KEPT = 32
 
 
 def frame(visit: Visit) -> Frame:
@@ -50,11 +51,16 @@ def frame(visit: Visit) -> Frame:
     )
 
 
-@lru_cache(maxsize=_MAX_INDEXES_KEPT)
 def index_of(
     seed: int, split: Split, language: str, templates: Templates = Templates.TRAIN
 ) -> SearchIndex:
-    """The index over all pages of a world's other sites."""
+    """The index over all pages of a world's other sites; kept for the worlds used last."""
+    return _index_of(seed, split, language, templates)
+
+
+# All by position: the cache takes a call with a default left out for another one.
+@lru_cache(maxsize=_MAX_INDEXES_KEPT)
+def _index_of(seed: int, split: Split, language: str, templates: Templates) -> SearchIndex:
     world = build_world(seed, split, language, templates)
     return SearchIndex([*wiki.indexed_pages(world), *policy.indexed_pages(world)])
 

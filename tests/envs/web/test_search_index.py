@@ -3,9 +3,11 @@
 
 import random
 
+from envs.config import Templates
 from envs.types import Split
 from envs.web.search_index import best_line, words_of
 from envs.web.sites.search import index_of
+from envs.web.world import build_world
 
 
 def plainly_best(lines: list[str], wanted: set[str]) -> str:
@@ -27,3 +29,12 @@ def test_the_best_line_of_a_page_has_most_words_of_the_query_and_of_those_is_the
 def test_parts_of_words_do_not_count_as_words():
     lines = ["The marketing of markets is marked.", "A mark."]
     assert best_line(lines, {"mark"}) == "A mark."
+
+
+def test_a_world_and_its_index_are_built_once_however_they_are_asked_for() -> None:
+    world = build_world(1, Split.TRAIN)
+    assert build_world(1, Split.TRAIN, "en", Templates.TRAIN) is world
+    assert build_world(1, split=Split.TRAIN, templates=Templates.TRAIN, language="en") is world
+    index = index_of(1, Split.TRAIN, "en")
+    assert index_of(1, Split.TRAIN, "en", Templates.TRAIN) is index
+    assert index_of(1, Split.TRAIN, language="en", templates=Templates.TRAIN) is index
