@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from agent.forager.clues import type_fit
+from agent.forager.link_ranks import link_ranks
 from agent.forager.quantities import asked_bound, crossings
 from agent.forager.scene import (
     Scene,
@@ -17,7 +18,6 @@ from agent.forager.scene import (
 )
 from agent.forager.words import folded_text
 from envs.han import has_han
-from envs.observe import page_key
 from envs.types import ElementFlag, Observation, Role
 
 # On the field of a search engine.
@@ -58,30 +58,10 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
             for t, c in zip(table.text, table.context, strict=True)
         ]
     )
-    # Links to other pages that were not visited yet: what a list of hits offers. An advert may call
-    # itself what was searched for, so that only what stands beside a link speaks for it.
-    is_new = ~table.flags[:, ElementFlag.VISITED] & np.array(
-        [bool(h) and page_key(h) != page_key(scene.observation.url) for h in table.href], dtype=bool
-    )
-    beside = [
-        c.replace(t, " ") if new else ""
-        for t, c, new in zip(table.text, table.context, is_new, strict=True)
-    ]
-    named_beside = np.array([share_named(asked_names, b) for b in beside])
-    is_hit = is_new & np.array(
-        [
-            c.startswith(t) and len(c) > len(t) and not _names_itself_after(scene.query, f)
-            for t, c, f in zip(table.text, table.context, folded, strict=True)
-        ],
-        dtype=bool,
-    )
     columns |= {
         "is_first_below": np.array(first_below, dtype=bool),
         "is_last_above": np.array(last_above, dtype=bool),
         "names_in_context": named_around,
-        "rank_on_page": _reciprocal_ranks(np.zeros(len(table)), is_hit),
-        "rank_by_names": _reciprocal_ranks(named_beside, is_new & (named_beside > 0)),
-        "rank_by_context": _reciprocal_ranks(question.coverages(beside).mean(axis=1), is_new),
         "question_coverage": coverage.mean(axis=1),
         "open_coverage": scene.share_open(coverage),
         "best_clue": coverage.max(axis=1),
@@ -121,24 +101,7 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
         "position": np.arange(len(table)) / max(1, len(table) - 1),
         "below_view": _below_view(scene.observation),
     }
-    return columns
-
-
-def _reciprocal_ranks(scores: np.ndarray, is_ranked: np.ndarray) -> np.ndarray:
-    """1 for the best score [E] of those that are ranked, 1/2 for the second, ...; 0 for the others.
-
-    Of equal scores the first on the page ranks higher: search engines put the best hit first.
-    """
-    ranks = np.zeros(len(scores))
-    rows = np.flatnonzero(is_ranked)
-    ordered = rows[np.argsort(-scores[rows], kind="stable")]
-    ranks[ordered] = 1.0 / np.arange(1, len(ordered) + 1)
-    return ranks
-
-
-def _names_itself_after(query: str, folded: str) -> bool:
-    """Whether a text is a query and more, as adverts are; a page's own name may be the query."""
-    return bool(query) and folded != query and f" {query} " in f" {folded} "
+    return columns | link_ranks(scene)
 
 
 def _below_view(observation: Observation) -> np.ndarray:

@@ -6,7 +6,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from agent.forager.element_columns import _reciprocal_ranks, element_columns
+from agent.forager.link_ranks import link_ranks, reciprocal_ranks
 from agent.forager.scene import scene_of
 from envs.actions import Action
 from envs.config import DriverKind, EnvConfig, WebConfig
@@ -26,7 +26,7 @@ def hits(language: str) -> list[Observation]:
         typing = Action(type="type", element=box, span=len(first.spans) - 1)
         await env.step(typing)
         seen = (await env.step(Action(type="press_enter"))).observation
-        best = int(np.argmax(element_columns(scene_of(seen))["rank_on_page"]))
+        best = int(np.argmax(link_ranks(scene_of(seen))["rank_on_page"]))
         await env.step(Action(type="click", element=best))
         again = (await env.step(Action(type="go_back"))).observation
         await env.close()
@@ -36,7 +36,7 @@ def hits(language: str) -> list[Observation]:
 
 
 def test_the_best_has_one_the_next_a_half_and_equal_ones_keep_their_order() -> None:
-    ranks = _reciprocal_ranks(
+    ranks = reciprocal_ranks(
         np.array([0.2, 0.9, 0.2, 0.9, 1.0]), np.array([True, True, True, True, False])
     )
     assert ranks.tolist() == [pytest.approx(1 / 3), 1.0, 0.25, 0.5, 0.0]
@@ -45,13 +45,13 @@ def test_the_best_has_one_the_next_a_half_and_equal_ones_keep_their_order() -> N
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_hits_are_ranked_in_their_order_adverts_are_not_and_visited_ones_no_more(language) -> None:
     before, after = hits(language)
-    ranks = element_columns(scene_of(before))["rank_on_page"]
+    ranks = link_ranks(scene_of(before))["rank_on_page"]
     rows = np.flatnonzero(ranks)
     assert len(rows) >= 5 and np.array_equal(ranks[rows], 1 / np.arange(1, len(rows) + 1))
     assert not any("deals." in before.elements.href[row] for row in rows)
     assert any("deals." in href for href in before.elements.href)
     opened = before.elements.href[rows[0]]
-    later = element_columns(scene_of(after))["rank_on_page"]
+    later = link_ranks(scene_of(after))["rank_on_page"]
     top = after.elements.href[int(np.argmax(later))]
     assert top == before.elements.href[rows[1]] != opened
     row = after.elements.href.index(opened)
