@@ -18,7 +18,7 @@ from agent.forager.scene import (
 )
 from agent.forager.words import folded_text
 from envs.han import has_han
-from envs.types import ElementFlag, Observation, Role
+from envs.types import ElementFlag, Role
 
 # On the field of a search engine.
 _SEARCH_WORDS = frozenset("search find query lookup 搜索 查找 检索".split())
@@ -36,8 +36,11 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
     columns: dict[str, np.ndarray] = {}
     for role in Role:
         columns[f"role_{role.name.lower()}"] = table.role == role
+    # Where an element lies is left out: no action but hovering asks for it, and a network that may
+    # read it learns where training pages state their facts and misses them in another layout.
     for flag in ElementFlag:
-        columns[f"flag_{flag.name.lower()}"] = table.flags[:, flag]
+        if flag is not ElementFlag.IN_VIEW:
+            columns[f"flag_{flag.name.lower()}"] = table.flags[:, flag]
     folded = [folded_text(text) for text in table.text]
     coverage = question.coverages(table.text)
     context = question.coverages(table.context)
@@ -98,16 +101,8 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
         "text_length": np.array([min(1.0, len(f.split()) / 40) for f in folded]),
         "is_empty": np.array([not f for f in folded]),
         "has_value": np.array([bool(v) for v in table.value]),
-        "position": np.arange(len(table)) / max(1, len(table) - 1),
-        "below_view": _below_view(scene.observation),
     }
     return columns | link_ranks(scene)
-
-
-def _below_view(observation: Observation) -> np.ndarray:
-    """How many windows an element lies below the top of the view, clipped to [-2, 4]."""
-    top = observation.elements.box[:, 1] - observation.scroll_y_px
-    return np.clip(top / max(1, observation.viewport[1]), -2.0, 4.0)
 
 
 def _says_close(text: str, folded: str) -> bool:

@@ -63,7 +63,7 @@ STATE_WITHOUT_MATCHES = (
 )
 ELEMENT_WITHOUT_MATCHES = (
     *("role_", "flag_", "closes_layer", "is_search_box", "is_header_row", "text_length"),
-    *("is_empty", "has_value", "position", "below_view"),
+    *("is_empty", "has_value"),
 )
 SPAN_WITHOUT_MATCHES = (
     *("from_note", "from_newest_note", "is_row_value", "is_capitalised", "has_digit", "num_words"),
