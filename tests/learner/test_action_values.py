@@ -145,7 +145,9 @@ def test_the_steps_kept_stay_within_their_bytes() -> None:
 
 def test_a_learner_moves_towards_what_returned_more_by_the_step_term_alone() -> None:
     config = dataclasses.replace(
-        CONFIG, objective=ObjectiveConfig(outcome_weight=0.0, step_temperature=0.5)
+        CONFIG,
+        step_replay_updates=8,
+        objective=ObjectiveConfig(outcome_weight=0.0, step_temperature=0.5),
     )
     learner, rng = Learner(TinyPolicy(), config), np.random.default_rng(5)
     chances = []

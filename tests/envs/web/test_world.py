@@ -3,11 +3,12 @@
 
 import itertools
 
+from envs.config import Templates
 from envs.types import Split
 from envs.web.draw import Draw
 from envs.web.names import split_of_word
 from envs.web.relations import Kind
-from envs.web.world import LIMIT_YEARS, NUM_ENTITIES, World, build_world
+from envs.web.world import LIMIT_YEARS, NUM_ENTITIES, World, _build_world, build_world
 
 SEEDS = {Split.TRAIN: (1, 2, 3), Split.VALIDATION: (5001, 5002), Split.TEST: (9001, 9002, 1)}
 
@@ -28,7 +29,7 @@ def test_a_world_has_two_thousand_entities_of_all_kinds_with_unique_names() -> N
 
 def test_the_same_seed_gives_the_same_world_twice() -> None:
     built = build_world(7, Split.TRAIN)
-    again = build_world.__wrapped__(7, Split.TRAIN)
+    again = _build_world.__wrapped__(7, Split.TRAIN, "en", Templates.TRAIN)
     assert built is not again
     assert built == again
     assert built != build_world(8, Split.TRAIN)
