@@ -9,11 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-# What the project's own packages import, by the names that Python knows them by.
-_NEEDED = frozenset(
-    "PIL aiohttp bm25s cv2 gymnasium hydra lxml markdown_it numpy omegaconf orjson playwright "
-    "psutil ray rich torch torchvision wandb wordllama".split()
-)
+_OURS = frozenset("actors agent conf envs learner reward_server".split())
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -24,7 +20,7 @@ def run(arguments: Sequence[str]) -> int:
         return main(arguments)
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
-        if name not in _NEEDED:
+        if name in _OURS:
             raise
     sys.stderr.write(
         f"error: {sys.executable} has no package {name!r}; `make setup` installs all packages into "

@@ -66,6 +66,11 @@ NUM_TYPES = len(ACTION_SPECS)
 TYPE_INDEX: dict[str, int] = {spec.name: i for i, spec in enumerate(ACTION_SPECS)}
 
 
+def types_with(head: Head) -> frozenset[int]:
+    """The types, as indices, that take an argument for `head`."""
+    return frozenset(kind for kind, spec in enumerate(ACTION_SPECS) if head in spec.heads)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Action:
     """One action; an argument that its type does not take is -1."""

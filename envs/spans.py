@@ -19,6 +19,7 @@ MAX_QUESTION_SPANS = 16
 MAX_SPANS_PER_NOTE = 14
 MAX_SPANS_PER_HAN_NOTE = 28  # without capitals more of a text may be a name
 MAX_WHOLE_NOTE_WORDS = 8
+MAX_HEADER_WORDS = 6  # of a "Header: value" row
 MAX_HAN_CHUNK_CHARS = 12
 _HAN_CHARS_PER_WORD = 2
 
@@ -89,9 +90,20 @@ def _question_texts(question: str) -> Iterator[tuple[str, str]]:
     yield " ".join(keywords), question
 
 
-def _note_texts(text: str) -> Iterator[tuple[str, str]]:
+def header_and_value(text: str) -> tuple[str, str]:
+    """Both parts of a "Header: value" row; "" and the text itself if it is none."""
     header, colon, value = text.partition(": ")
-    if colon and len(header.split()) <= 6:
+    return (header, value) if colon and len(header.split()) <= MAX_HEADER_WORDS else ("", text)
+
+
+def sentence_parts(text: str) -> list[str]:
+    """The sentences of a text and the blanks between them, which together are the text."""
+    return [part for part in re.split(f"({_SENTENCE_END.pattern})", text) if part]
+
+
+def _note_texts(text: str) -> Iterator[tuple[str, str]]:
+    header, value = header_and_value(text)
+    if header:
         yield value.strip(), text
         for part in re.split(r" \| |, (?=[A-Z])|、", value):
             yield part.strip(), text

@@ -14,8 +14,7 @@ the network has not been fitted to:
 
     t_l = max(0, 1 - sum (G - Q(o, a))^2 / sum (G - mean_b Q(o, b))^2)
 
-so that a network that cannot tell actions apart says nothing. Like the critic it shares nothing
-with the policy and reads the same stored inputs.
+so that a network that cannot tell actions apart says nothing.
 """
 
 from __future__ import annotations
@@ -29,13 +28,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agent.policy import PolicyBatch, collate
+from agent.policy import PolicyBatch
 from agent.types import StepRecord
-from envs.actions import ACTION_SPECS, NUM_TYPES, Head, enumerate_actions
+from envs.actions import NUM_TYPES, Head, types_with
 from envs.types import LAYERS
 from learner.config import LearnerConfig
 from learner.metrics import Means
 from learner.returns import discounted_returns
+from learner.side_network import SideNetwork
 from learner.types import Group, Member
 
 _TRUST_DECAY = 0.9  # of the running sums of squared errors
@@ -72,7 +72,7 @@ class ActionValueNet(nn.Module):
         parts = self.state(batch.state)[:, None] + self.kind.weight.T[kind]
         parts = parts + _rows(self.element(batch.element), batch.flat_element)
         for head, rows in ((Head.SPAN, self.span(batch.span)), (Head.TAB, self.tab(batch.tab))):
-            of_head = torch.isin(kind, _types_with(head, kind.device))
+            of_head = torch.isin(kind, torch.tensor(sorted(types_with(head)), device=kind.device))
             parts = parts + _rows(rows, torch.where(of_head, argument, -1))
         values: Tensor = self.out(torch.relu(self.hidden(torch.relu(parts))))
         return values
@@ -83,10 +83,11 @@ class ActionValues:
 
     def __init__(self, config: LearnerConfig) -> None:
         self._config = config
-        self._net: ActionValueNet | None = None
-        self._optimizer: torch.optim.Adam | None = None
+        self._net: SideNetwork[ActionValueNet] = SideNetwork(
+            config, ActionValueNet, name="action_value"
+        )
         self._rng = np.random.default_rng([config.seed, 3])
-        self._memory: deque[tuple[StepRecord, int, np.ndarray]] = deque()
+        self._memory: deque[tuple[StepRecord, np.ndarray]] = deque()  # and its return [L]
         self._num_bytes = 0
         self._errors = np.zeros((2, len(LAYERS)))  # running: of the action's value, of the mean's
 
@@ -94,11 +95,8 @@ class ActionValues:
     def trust(self) -> np.ndarray:
         """float64 [L]; 0 before anything was predicted."""
         of_action, of_mean = self._errors
-        return np.where(
-            of_mean > _MIN_ERROR,
-            np.clip(1.0 - of_action / np.maximum(of_mean, _MIN_ERROR), 0.0, 1.0),
-            0.0,
-        )
+        share = 1.0 - of_action / np.maximum(of_mean, _MIN_ERROR)
+        return np.where(of_mean > _MIN_ERROR, np.clip(share, 0.0, 1.0), 0.0)
 
     def with_utilities(
         self, groups: Sequence[Group], scales: np.ndarray, means: Means
@@ -108,19 +106,22 @@ class ActionValues:
         `scales` [L] are what the outcome term divides deviations by. Judges the network on these
         attempts first.
         """
-        if self._net is None:
+        if not self._net.is_built:
             return list(groups)
-        members = [member for group in groups for member in group.members]
-        values = iter(self._values([s for m in members for s in m.trajectory.steps]))
-        of_members = [[next(values) for _ in m.trajectory.steps] for m in members]
-        self._judge(members, of_members)
+        values = {
+            id(member): self._values(member.trajectory.steps)
+            for group in groups
+            for member in group.members
+        }
+        self._judge([(m, values[id(m)]) for g in groups if not g.is_replayed for m in g.members])
         for layer, trust in zip(LAYERS, self.trust, strict=True):
             means.add_total(f"learner/action_value_trust_{layer}", float(trust))
         if not self.trust.any():
             return list(groups)
-        told = iter([self._told(m, v, scales) for m, v in zip(members, of_members, strict=True)])
         return [
-            dataclasses.replace(group, members=tuple(next(told) for _ in group.members))
+            dataclasses.replace(
+                group, members=tuple(self._told(m, values[id(m)], scales) for m in group.members)
+            )
             for group in groups
         ]
 
@@ -136,45 +137,50 @@ class ActionValues:
             picks = self._rng.choice(len(self._memory), size=count, replace=False)
             self._step([self._memory[int(pick)] for pick in picks], means)
 
-    def _judge(self, members: Sequence[Member], values: Sequence[Sequence[np.ndarray]]) -> None:
+    def _judge(self, fresh: Sequence[tuple[Member, Sequence[np.ndarray]]]) -> None:
         """Blend in the squared errors of attempts that nothing was fitted to yet."""
-        errors, count = np.zeros((2, len(LAYERS))), 0
-        for member, of_member in zip(members, values, strict=True):
-            returns = discounted_returns(member.score.rewards, self._config.objective.discounts)
-            for step, own, target in zip(member.trajectory.steps, of_member, returns, strict=True):
-                errors += np.square(target - np.stack([own[step.chosen], own.mean(axis=0)]))
-                count += 1
-        if count:
-            decay = _TRUST_DECAY if self._errors.any() else 0.0
-            self._errors = decay * self._errors + (1 - decay) * errors / count
+        pairs = [
+            (target, np.stack([own[step.chosen], own.mean(axis=0)]))
+            for member, values in fresh
+            for step, target, own in zip(
+                member.trajectory.steps, self._returns(member), values, strict=True
+            )
+            if not step.is_exogenous
+        ]
+        if not pairs:
+            return
+        errors = np.mean([np.square(target - predicted) for target, predicted in pairs], axis=0)
+        decay = _TRUST_DECAY if self._errors.any() else 0.0
+        self._errors = decay * self._errors + (1 - decay) * errors
 
     def _told(self, member: Member, values: Sequence[np.ndarray], scales: np.ndarray) -> Member:
         weights = self._config.objective.layer_weights or member.trajectory.layer_weights
         by_layer = np.asarray(weights, dtype=np.float64) * self.trust / scales
         limit = self._config.objective.max_advantage
+        utilities = [
+            np.clip((own - own.mean(axis=0)) @ by_layer, -limit, limit).astype(np.float16)
+            for own in values
+        ]
         steps = tuple(
-            dataclasses.replace(
-                step,
-                utilities=np.clip((own - own.mean(axis=0)) @ by_layer, -limit, limit).astype(
-                    np.float16
-                ),
-            )
-            for step, own in zip(member.trajectory.steps, values, strict=True)
+            dataclasses.replace(step, utilities=of_step)
+            for step, of_step in zip(member.trajectory.steps, utilities, strict=True)
         )
-        return dataclasses.replace(
-            member, trajectory=dataclasses.replace(member.trajectory, steps=steps)
-        )
+        trajectory = dataclasses.replace(member.trajectory, steps=steps)
+        return dataclasses.replace(member, trajectory=trajectory)
 
     def _keep(self, member: Member) -> None:
-        returns = discounted_returns(member.score.rewards, self._config.objective.discounts)
-        for step, target in zip(member.trajectory.steps, returns, strict=True):
+        for step, target in zip(member.trajectory.steps, self._returns(member), strict=True):
             if step.is_exogenous:  # what came of it is not the action's
                 continue
             bare = dataclasses.replace(step, situation=step.situation[:0])
-            self._memory.append((bare, step.chosen, target.astype(np.float32)))
+            self._memory.append((bare, target.astype(np.float32)))
             self._num_bytes += bare.num_bytes()
-        while self._num_bytes > self._config.action_value_bytes and len(self._memory) > 1:
+        while self._num_bytes > self._config.action_value_bytes:
             self._num_bytes -= self._memory.popleft()[0].num_bytes()
+
+    def _returns(self, member: Member) -> np.ndarray:
+        """[T, L]"""
+        return discounted_returns(member.score.rewards, self._config.objective.discounts)
 
     def _values(self, steps: Sequence[StepRecord]) -> list[np.ndarray]:
         """float64 [A, L] of each step, without gradient."""
@@ -182,51 +188,26 @@ class ActionValues:
         size = self._config.minibatch_steps
         with torch.no_grad():
             for start in range(0, len(steps), size):
-                part = steps[start : start + size]
-                batch = self._collate(part)
-                values = self._network(batch)(batch).double().cpu().numpy()
-                for step, rows in zip(part, values, strict=True):
-                    found.append(rows[: len(enumerate_actions(step.mask))])
+                batch = self._net.collate(steps[start : start + size])
+                values = self._net(batch).double().cpu().numpy()
+                legal = batch.flat_mask.cpu().numpy()
+                found += [rows[mask] for rows, mask in zip(values, legal, strict=True)]
         return found
 
-    def _step(self, samples: Sequence[tuple[StepRecord, int, np.ndarray]], means: Means) -> None:
-        batch = self._collate([step for step, _, _ in samples])
-        net = self._network(batch)
-        assert self._optimizer is not None
-        chosen = torch.tensor([row for _, row, _ in samples], device=batch.flat_type.device)
-        targets = torch.from_numpy(np.stack([target for _, _, target in samples])).to(chosen.device)
-        executed = net(batch)[torch.arange(len(samples), device=chosen.device), chosen]
-        loss = (executed - targets).square().mean()
-        self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(net.parameters(), self._config.max_grad_norm)
-        is_finite = bool(torch.isfinite(norm))
-        means.add("learner/action_value_loss", loss.item())
-        means.add_total("learner/skipped_action_value_steps", not is_finite)
-        if is_finite:
-            self._optimizer.step()
-
-    def _collate(self, steps: Sequence[StepRecord]) -> PolicyBatch:
-        device = self._config.device
-        return collate([s.inputs for s in steps], [s.mask for s in steps], device=device)
-
-    def _network(self, batch: PolicyBatch) -> ActionValueNet:
-        if self._net is None:
-            generator = torch.Generator().manual_seed(self._config.seed)
-            net = ActionValueNet(batch, self._config.critic_width, generator)
-            self._net = net.to(self._config.device)
-            self._optimizer = torch.optim.Adam(
-                self._net.parameters(), lr=self._config.critic_learning_rate
-            )
-        return self._net
+    def _step(self, samples: Sequence[tuple[StepRecord, np.ndarray]], means: Means) -> None:
+        values = self._net(self._net.collate([step for step, _ in samples]))
+        chosen = torch.tensor([step.chosen for step, _ in samples], device=values.device)
+        targets = torch.from_numpy(np.stack([target for _, target in samples])).to(values.device)
+        executed = values[torch.arange(len(samples), device=values.device), chosen]
+        self._net.minimise((executed - targets).square().mean(), means)
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, optimizer, the kept steps, the running errors and the random state."""
-        if self._net is None or self._optimizer is None:
+        state = self._net.state_dict()
+        if not state:
             return {}
         return {
-            "net": {name: value.clone() for name, value in self._net.state_dict().items()},
-            "optimizer": self._optimizer.state_dict(),
+            **state,
             "memory": list(self._memory),
             "errors": self._errors.copy(),
             "rng": self._rng.bit_generator.state,
@@ -234,14 +215,11 @@ class ActionValues:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict()`."""
+        self._net.load_state_dict(state)
         if not state:
             return
         self._memory = deque(state["memory"])
-        self._num_bytes = sum(step.num_bytes() for step, _, _ in self._memory)
-        self._network(self._collate([self._memory[0][0]]))
-        assert self._net is not None and self._optimizer is not None
-        self._net.load_state_dict(state["net"])
-        self._optimizer.load_state_dict(state["optimizer"])
+        self._num_bytes = sum(step.num_bytes() for step, _ in self._memory)
         self._errors = state["errors"].copy()
         self._rng.bit_generator.state = state["rng"]
 
@@ -250,8 +228,3 @@ def _rows(values: Tensor, rows: Tensor) -> Tensor:
     """Rows [B, A, W] of values [B, N, W]; zeros where `rows` [B, A] is -1."""
     index = rows.clamp(min=0)[..., None].expand(-1, -1, values.shape[2])
     return values.gather(1, index) * (rows >= 0)[..., None]
-
-
-def _types_with(head: Head, device: torch.device) -> Tensor:
-    types = [kind for kind, spec in enumerate(ACTION_SPECS) if head in spec.heads]
-    return torch.tensor(types, device=device)

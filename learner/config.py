@@ -228,10 +228,10 @@ class LearnerConfig:
     step_teacher: StepTeacher = StepTeacher.GRAPH
     sibling_guides: SiblingGuides = SiblingGuides.RELEVANCE
     freeze: Freeze = Freeze.NONE
-    critic_learning_rate: float = 1e-3  # Adam; of the critic, with objective.baseline=critic
+    critic_learning_rate: float = 1e-3  # Adam; of the critic and of the action values
     critic_width: int = 64  # of its hidden layers, and of those of the action values
-    # With step_teacher=values: updates of the action values after each learner batch, with
-    # critic_learning_rate, on as many states as replayed ones, and the bytes of the steps kept.
+    # With step_teacher=values: updates of the action values after each learner batch, on as many
+    # states as replayed ones, and the bytes of the steps kept for them.
     action_value_updates: int = 16
     action_value_bytes: int = 100_000_000
     seed: int = 0  # of the minibatch order and of the replay draws

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """A value network beside the policy, for the PPO baseline: one value per reward layer.
 
-Shape letters: B states, L reward layers. It shares nothing with the policy, so that any policy can
-be trained with it, and reads the same stored inputs: the state's features, and mean and maximum of
-those of the elements and spans that an action can use.
+Shape letters: B states, L reward layers. It reads the policy's stored inputs: the state's features,
+and mean and maximum of those of the elements and spans that an action can use.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agent.policy import PolicyBatch, collate
+from agent.policy import PolicyBatch
 from agent.types import StepRecord
 from envs.types import LAYERS
 from learner.config import LearnerConfig, ObjectiveConfig, ValueTarget
 from learner.metrics import Means
+from learner.side_network import SideNetwork
 from learner.types import Group
 from learner.values import generalised_advantages, vtrace
 
@@ -28,8 +28,9 @@ from learner.values import generalised_advantages, vtrace
 class ValueNet(nn.Module):
     """`PolicyBatch` -> values [B, L]; zero everywhere at initialisation."""
 
-    def __init__(self, num_features: int, width: int, generator: torch.Generator) -> None:
+    def __init__(self, batch: PolicyBatch, width: int, generator: torch.Generator) -> None:
         super().__init__()
+        num_features = summary(batch).shape[1]
         self.hidden = nn.Linear(num_features, width)
         self.out = nn.Linear(width, len(LAYERS))
         bound = 1 / math.sqrt(num_features)
@@ -58,22 +59,24 @@ def summary(batch: PolicyBatch) -> Tensor:
 
 
 class Critic:
-    """A `ValueNet`, made when the first states say how many features there are, and its training.
+    """A `ValueNet` and its training.
 
-    Loss: mean squared error against the targets that the caller gives, with an optimizer of its
-    own, so that its weight against the policy's terms is no setting.
+    Loss: mean squared error against the targets that the caller gives.
     """
 
     def __init__(self, config: LearnerConfig) -> None:
         self._config = config
-        self._net: ValueNet | None = None
-        self._optimizer: torch.optim.Adam | None = None
+        self._net: SideNetwork[ValueNet] = SideNetwork(config, ValueNet, name="critic")
         self._rng = np.random.default_rng([config.seed, 2])
 
     def values(self, records: Sequence[StepRecord]) -> np.ndarray:
         """float64 [len(records), L], without gradient."""
+        size = self._config.minibatch_steps
         with torch.no_grad():
-            parts = [self._network(batch)(batch) for batch in self._batches(records)]
+            parts = [
+                self._net(self._net.collate(records[start : start + size]))
+                for start in range(0, len(records), size)
+            ]
         return torch.cat(parts).double().cpu().numpy()
 
     def fit(self, records: Sequence[StepRecord], targets: np.ndarray, means: Means) -> None:
@@ -83,63 +86,19 @@ class Critic:
             order = self._rng.permutation(len(records))
             count = -(-len(records) // self._config.minibatch_steps)
             for part in np.array_split(order, count):
-                batch = self._collate([records[i] for i in part])
-                loss = (self._network(batch)(batch) - wanted[part]).square().mean()
-                self._step(loss, means)
-                means.add("learner/critic_loss", loss.item())
-
-    def _step(self, loss: Tensor, means: Means) -> None:
-        assert self._net is not None and self._optimizer is not None
-        self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self._net.parameters(), self._config.max_grad_norm)
-        is_finite = bool(torch.isfinite(norm))
-        means.add_total("learner/skipped_critic_steps", not is_finite)
-        if is_finite:
-            self._optimizer.step()
-
-    def _batches(self, records: Sequence[StepRecord]) -> Iterator[PolicyBatch]:
-        size = self._config.minibatch_steps
-        for start in range(0, len(records), size):
-            yield self._collate(records[start : start + size])
-
-    def _collate(self, records: Sequence[StepRecord]) -> PolicyBatch:
-        device = self._config.device
-        return collate([r.inputs for r in records], [r.mask for r in records], device=device)
-
-    def _network(self, batch: PolicyBatch) -> ValueNet:
-        if self._net is None:
-            self._build(summary(batch).shape[1])
-        assert self._net is not None
-        return self._net
-
-    def _build(self, num_features: int) -> None:
-        generator = torch.Generator().manual_seed(self._config.seed)
-        net = ValueNet(num_features, self._config.critic_width, generator)
-        self._net = net.to(self._config.device)
-        self._optimizer = torch.optim.Adam(
-            self._net.parameters(), lr=self._config.critic_learning_rate
-        )
+                predicted = self._net(self._net.collate([records[i] for i in part]))
+                self._net.minimise((predicted - wanted[part]).square().mean(), means)
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, optimizer and random state; empty before the first batch."""
-        if self._net is None or self._optimizer is None:
-            return {}
-        return {
-            "net": {name: value.clone() for name, value in self._net.state_dict().items()},
-            "optimizer": self._optimizer.state_dict(),
-            "rng": self._rng.bit_generator.state,
-        }
+        state = self._net.state_dict()
+        return {**state, "rng": self._rng.bit_generator.state} if state else {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict()`."""
-        if not state:
-            return
-        self._build(state["net"]["hidden.weight"].shape[1])
-        assert self._net is not None and self._optimizer is not None
-        self._net.load_state_dict(state["net"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._rng.bit_generator.state = state["rng"]
+        self._net.load_state_dict(state)
+        if state:
+            self._rng.bit_generator.state = state["rng"]
 
 
 def critic_credit(

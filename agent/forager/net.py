@@ -32,7 +32,7 @@ from agent.forager.streams import (
     summary_sizes,
 )
 from agent.policy import MASKED_LOG_PROB, PolicyBatch, PolicyOutput
-from envs.actions import ACTION_SPECS, NUM_TYPES, WAIT_CHOICES_MS, Head
+from envs.actions import NUM_TYPES, WAIT_CHOICES_MS, Head, types_with
 
 
 class ForagerNet(nn.Module):
@@ -155,25 +155,25 @@ class ForagerNet(nn.Module):
             listed = torch.tensor(sorted(types), device=kind.device)
             return torch.isin(kind, listed) & batch.flat_mask
 
-        with_element = of(_types_with(Head.ELEMENT))
+        with_element = of(types_with(Head.ELEMENT))
         first = torch.where(with_element, log_element[rows, kind, element], first)
         chosen_span = log_span[rows, kind, argument.clamp(max=log_span.shape[2] - 1)]
-        span_second = of(_types_with(Head.SPAN) & _types_with(Head.ELEMENT))
+        span_second = of(types_with(Head.SPAN) & types_with(Head.ELEMENT))
         second = torch.where(span_second, chosen_span, second)
         first = torch.where(
-            of(_types_with(Head.SPAN) - _types_with(Head.ELEMENT)), chosen_span, first
+            of(types_with(Head.SPAN) - types_with(Head.ELEMENT)), chosen_span, first
         )
         log_tab = _masked_log_softmax(
             self.tab_pointer(hidden, None, batch.tab)[:, 0], batch.tab_mask
         )
         first = torch.where(
-            of(_types_with(Head.TAB)),
+            of(types_with(Head.TAB)),
             log_tab[rows, argument.clamp(max=log_tab.shape[1] - 1)],
             first,
         )
         log_wait = self.wait_head(hidden).log_softmax(dim=-1)
         first = torch.where(
-            of(_types_with(Head.WAIT)),
+            of(types_with(Head.WAIT)),
             log_wait[rows, argument.clamp(max=log_wait.shape[1] - 1)],
             first,
         )
@@ -181,7 +181,7 @@ class ForagerNet(nn.Module):
             log_option = self._log_option(batch, hidden)  # [B, E, O]
             last = log_option.shape[2] - 1
             second = torch.where(
-                of(_types_with(Head.OPTION)),
+                of(types_with(Head.OPTION)),
                 log_option[rows, element, argument.clamp(max=last)],
                 second,
             )
@@ -221,10 +221,6 @@ class _Pointer(nn.Module):
             query = self.query(hidden).reshape(size, self.kinds, self.width)
             score = score + query @ encoded.transpose(1, 2) / self.width**0.5
         return score
-
-
-def _types_with(head: Head) -> frozenset[int]:
-    return frozenset(i for i, spec in enumerate(ACTION_SPECS) if head in spec.heads)
 
 
 def _mlp(inputs: int, width: int, outputs: int) -> nn.Sequential:

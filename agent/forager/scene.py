@@ -12,11 +12,11 @@ import numpy as np
 from agent.forager.clues import Chains, Question, chains_of, page_name, question_view
 from agent.forager.words import folded_text
 from envs.han import han_length
+from envs.spans import header_and_value
 from envs.types import Observation, Role, SpanSource
 
 # Less of the question than this is no open part.
 MIN_OPEN = 1e-6
-MAX_HEADER_WORDS = 6
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 MIN_HAN_NAME_CHARS = 3  # shorter words say what is asked
 
@@ -93,18 +93,12 @@ def _asked_names(observation: Observation) -> tuple[str, ...]:
 
 def row_value(text: str) -> str:
     """What stands behind the colon of a "Header: value" row, else the text itself."""
-    return _header_and_value(text)[1]
+    return header_and_value(text)[1]
 
 
 def relation_text(text: str) -> str:
     """The header of a "Header: value" row, else the text itself: what names the relation."""
-    return _header_and_value(text)[0]
-
-
-def _header_and_value(text: str) -> tuple[str, str]:
-    """Both parts of a "Header: value" row; the text itself twice if it is none."""
-    header, colon, value = text.partition(": ")
-    return (header, value) if colon and len(header.split()) <= MAX_HEADER_WORDS else (text, text)
+    return header_and_value(text)[0] or text
 
 
 def sentences_of(text: str) -> list[str]:

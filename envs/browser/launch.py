@@ -36,7 +36,6 @@ from envs.types import StopReason
 _LOG = logging.getLogger(__name__)
 
 _CLOSE_TIMEOUT_S = 3.0
-_REAPED_WITHIN_S = 0.2
 _KILL_TIMEOUT_S = 5.0
 _KILL_POLL_S = 0.01
 _PORT_FILE = "DevToolsActivePort"
@@ -227,15 +226,11 @@ class LaunchedBrowser:
             family += await asyncio.to_thread(browsers_of, profile)
         # Nothing in the profile is worth a graceful exit, and a frozen browser has none.
         _kill_group(pid)
-        is_stopped = playwright is None
         if playwright is not None:
             with contextlib.suppress(PlaywrightError, OSError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_TIMEOUT_S):
                     await playwright.stop()
-                    is_stopped = True
         await asyncio.to_thread(_end_all, family)
-        if not is_stopped:  # the loop hears of the driver's end a moment after it, if it still runs
-            await asyncio.sleep(_REAPED_WITHIN_S)
         if profile is not None:
             await asyncio.to_thread(remove_profile, profile)
 

@@ -57,6 +57,7 @@ class CoreThread:
         self._is_up = False  # the browser was brought up
         self._is_fit = True  # nothing has gone wrong since
         self._is_closed = False
+        self._under_way: Future[Any] | None = None  # the last call
         self.num_restarts = 0  # of the browser, after infra failures
 
     def num_tasks(self, split: Split) -> int | None:
@@ -118,7 +119,7 @@ class CoreThread:
             raise RuntimeError(f"{what}: expected a call from outside of the env's own loop")
         if self._thread.ident is None:
             self._thread.start()
-        future = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        future = self._under_way = asyncio.run_coroutine_threadsafe(work(), self._loop)
         try:
             return future.result(timeout_s)
         except BaseException as cause:
@@ -137,6 +138,8 @@ class CoreThread:
         if self._thread.ident is None:
             self._loop.close()
             return
+        if self._under_way is not None:
+            self._under_way.cancel()  # nothing where it has ended
         with contextlib.suppress(RuntimeError):  # the thread ended by itself, its loop is closed
             self._loop.call_soon_threadsafe(self._stopping.set)
         # The garbage collector may call from the loop's own thread, which cannot wait for itself.
@@ -158,9 +161,8 @@ def _serve(loop: asyncio.AbstractEventLoop, core: SearchEnv, stopping: asyncio.E
 
 async def _until_stopped(core: SearchEnv, stopping: asyncio.Event) -> None:
     await stopping.wait()
-    calls = asyncio.all_tasks() - {asyncio.current_task()}
-    for call in calls:
-        call.cancel()
+    # Other tasks of the loop are Playwright's and the sites': they end by being closed, and one
+    # that is cancelled leaves its process' pipes to the garbage collector.
     try:
         await core.close()
     except Exception as error:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from envs.han import han_chunks, has_han
+from envs.spans import header_and_value, sentence_parts
 from envs.types import Observation, Role
 from envs.web.draw import Draw
 from envs.web.texts.languages import LANGUAGES
@@ -23,8 +24,6 @@ from envs.web.texts.languages import LANGUAGES
 _HOLDS_TOGETHER_CHARS = 3  # shorter words of a Latin script are articles, prepositions and "was"
 _MAX_HEADER_WORDS = 3  # of a new header
 _MAX_HAN_HEADER_CHARS = 5
-_MAX_ROW_HEADER_WORDS = 6  # of what stands before the colon of a row
-_SENTENCE = re.compile(r"((?<=[.!?])\s+)|(?<=[。！？])")
 _WORD = re.compile(r"[^\W\d_][\w’'\-]*")
 _YEAR_ENDING = "年"
 
@@ -81,13 +80,12 @@ class Rewording:
         """A row with another header, or a text whose stating sentences have other words."""
         if not any(value in text for value in told.values):
             return text
-        header, colon, value = text.partition(": ")
-        if colon and len(header.split()) <= _MAX_ROW_HEADER_WORDS:
+        header, value = header_and_value(text)
+        if header:
             return text if header[:1].isdigit() else f"{self._header(header)}: {value}"
         return "".join(
             self._sentence(part, told) if any(v in part for v in told.values) else part
-            for part in _SENTENCE.split(text)
-            if part
+            for part in sentence_parts(text)
         )
 
     def _header(self, header: str) -> str:

@@ -13,6 +13,7 @@ from agent.forager.features import (
     ELEMENT_WITHOUT_MATCHES,
     SPAN_WITHOUT_MATCHES,
     STATE_WITHOUT_MATCHES,
+    _state_columns,
     model_inputs,
 )
 from agent.forager.relations import ASKED_SIZE
@@ -73,4 +74,5 @@ def test_every_name_that_is_kept_is_that_of_a_column() -> None:
     columns = (element_columns(scene), span_columns(scene))
     for names, kept in zip(columns, (ELEMENT_WITHOUT_MATCHES, SPAN_WITHOUT_MATCHES), strict=True):
         assert all(any(n.startswith(k) for n in names) for k in kept)
-    assert len(set(STATE_WITHOUT_MATCHES)) == len(STATE_WITHOUT_MATCHES)
+    state = _state_columns(scene, *columns)
+    assert all(any(n.startswith(k) for n in state) for k in STATE_WITHOUT_MATCHES)

@@ -140,7 +140,7 @@ def test_the_steps_kept_stay_within_their_bytes() -> None:
     values = ActionValues(config)
     values.fit(single_steps(np.random.default_rng(0), 30), Means())
     kept = values.state_dict()["memory"]
-    assert 1 <= len(kept) < 120 and sum(step.num_bytes() for step, _, _ in kept) <= 20_000
+    assert 1 <= len(kept) < 120 and sum(step.num_bytes() for step, _ in kept) <= 20_000
 
 
 def test_a_learner_moves_towards_what_returned_more_by_the_step_term_alone() -> None:
@@ -169,3 +169,44 @@ def _chance_of_odd_types(learner: Learner) -> float:
     with torch.no_grad():
         chance = policy(batch).log_action.exp() * batch.flat_mask
     return float((chance * (batch.flat_type % 2 == 1)).sum() / len(masks))
+
+
+def test_what_was_loaded_is_saved_again_before_the_first_batch() -> None:
+    values, _, _ = taught(by_type, rounds=2)
+    state = values.state_dict()
+    again = ActionValues(CONFIG)
+    again.load_state_dict(state)
+    for name, value in again.state_dict()["net"].items():
+        assert torch.equal(value, state["net"][name])
+    assert len(again.state_dict()["memory"]) == len(state["memory"]) > 0
+
+
+def test_only_fresh_attempts_and_what_the_agent_did_itself_move_the_trust() -> None:
+    values, _, _ = taught(by_type, rounds=6)
+    before = values.trust
+    wrong = [rewarded(g, lambda s: -by_type(s)) for g in single_steps(np.random.default_rng(8), 4)]
+    values.with_utilities(
+        [dataclasses.replace(g, is_replayed=True) for g in wrong], SCALES, Means()
+    )
+    exogenous = [
+        dataclasses.replace(
+            g,
+            members=tuple(
+                dataclasses.replace(
+                    m,
+                    trajectory=dataclasses.replace(
+                        m.trajectory,
+                        steps=tuple(
+                            dataclasses.replace(s, is_exogenous=True) for s in m.trajectory.steps
+                        ),
+                    ),
+                )
+                for m in g.members
+            ),
+        )
+        for g in wrong
+    ]
+    values.with_utilities(exogenous, SCALES, Means())
+    assert np.array_equal(values.trust, before)
+    values.with_utilities(wrong, SCALES, Means())
+    assert values.trust[1] < before[1]

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from envs.web.texts.en_further_policy import FURTHER_POLICY, wording
-from envs.web.texts.shapes import PageWording
+from envs.web.texts.en_further_policy import FURTHER_POLICY
+from envs.web.texts.shapes import PageWording, page_wording
 
 FURTHER: dict[str, PageWording] = {
-    "employer": wording(
+    "employer": page_wording(
         "Employed by|Employing company|Staff member of|Current employer|Job at|Engaged by"
         "|Working for|Under contract with|Position held at",
         "The company that employs {s} is {v}.",
@@ -22,7 +22,7 @@ FURTHER: dict[str, PageWording] = {
         "Colleagues at {v} describe {s} as punctual.",
         "Daily bread is earned at {v}, and a pension accrues there too.",
     ),
-    "birthplace": wording(
+    "birthplace": page_wording(
         "City of birth|Hails from|Native town|Native city|Birth town|Comes from|Originally from"
         "|City of origin|Place of origin|Birth city",
         "The birth of {s} took place in {v}.",
@@ -39,11 +39,11 @@ FURTHER: dict[str, PageWording] = {
         "Midwives in {v} swaddled the newborn.",
         "Labour pains surprised the mother of {s} in {v} on an ordinary shopping trip.",
     ),
-    "profession": wording(
+    "profession": page_wording(
         "Job|Vocation|Line of work|Works as|Livelihood|Job title|Earns a living as"
         "|Professional field|Day job",
     ),
-    "birth_year": wording(
+    "birth_year": page_wording(
         "Year born|Date of birth|Birth date|Birth recorded|Birth registered|Year of arrival"
         "|Life began|Vintage|Year of nativity",
         "The year {v} saw the birth of {s}.",
@@ -61,7 +61,7 @@ FURTHER: dict[str, PageWording] = {
         "On the family tree, the twig for {s} sprouts in {v}.",
         "Godparents hurried to the christening in {v}, days after the happy event.",
     ),
-    "mentor": wording(
+    "mentor": page_wording(
         "Mentored by|Taught by|Student of|Studied under|Coach|Tutor|Instructor|Guided by"
         "|Learned from|Disciple of",
         "{v} taught {s} all the essentials.",
@@ -79,7 +79,7 @@ FURTHER: dict[str, PageWording] = {
         "Critics recognise the school of {v} in everything that {s} does.",
         "{v} corrected the clumsy early attempts and showed how things are done.",
     ),
-    "headquarters": wording(
+    "headquarters": page_wording(
         "Headquartered in|Corporate seat|Company base|Home city|Registered office"
         "|Corporate address|Executive offices|Run from|Principal office|Central administration",
         "{v} is home to the headquarters of {s}.",
@@ -98,7 +98,7 @@ FURTHER: dict[str, PageWording] = {
         "Shareholders of {s} travel to {v} when they want a word with the leadership.",
         "Strategy is plotted in {v}, where the top brass of {s} have their suites.",
     ),
-    "founder": wording(
+    "founder": page_wording(
         "Created by|Set up by|Established by|Founding figure|Originator|Begun by"
         "|Founding entrepreneur|Launched by|Pioneer",
         "{v} founded {s}.",
@@ -118,7 +118,7 @@ FURTHER: dict[str, PageWording] = {
         "{v} risked an inheritance and hung out the original sign.",
         "{s} grew out of a hobby that {v} pursued in a garage.",
     ),
-    "founded_year": wording(
+    "founded_year": page_wording(
         "Founding year|Year founded|Foundation|Year of foundation|Date of incorporation"
         "|Incorporated|Began business|Existing since|Inception|Company since",
         "The founding of {s} dates back to {v}.",
@@ -135,11 +135,11 @@ FURTHER: dict[str, PageWording] = {
         "The origins of {s} can be traced to {v}.",
         "A modest loan brought the enterprise to life in {v}.",
     ),
-    "industry": wording(
+    "industry": page_wording(
         "Branch|Business area|Economic sector|Nature of business|Core business|Kind of business"
         "|Branch of industry",
     ),
-    "employees": wording(
+    "employees": page_wording(
         "Staff|Personnel|Employee count|People employed|Jobs|Staff total|Workers"
         "|Number of employees",
         "{s} employs {v} people.",
@@ -156,7 +156,7 @@ FURTHER: dict[str, PageWording] = {
         "{v} breadwinners draw their pay from {s}.",
         "With {v} colleagues on board, a surprise party is hard to organise.",
     ),
-    "region": wording(
+    "region": page_wording(
         "Administrative region|Surrounding region|Belongs to|Lies in|Situated in|Territory"
         "|County|Home region|Regional unit|Wider area",
         "{s} is situated in the region of {v}.",
@@ -176,7 +176,7 @@ FURTHER: dict[str, PageWording] = {
         "The countryside all around is known as {v}.",
         "Schools in {s} follow the curriculum laid down for the whole of {v}.",
     ),
-    "population": wording(
+    "population": page_wording(
         "Number of inhabitants|People|Population size|Citizens|Number of residents|Townspeople"
         "|Total population|Living here",
         "{v} people live in {s}.",
@@ -192,7 +192,7 @@ FURTHER: dict[str, PageWording] = {
         "In {s}, {v} neighbours share the marketplace.",
         "The latest tally of locals stopped at {v}.",
     ),
-    "mayor": wording(
+    "mayor": page_wording(
         "Lord mayor|Current mayor|Mayoralty|Governed by|City leader|First citizen"
         "|Municipal leader|Council headed by|Elected head|Town hall chief",
         "{v} is mayor of {s}.",
@@ -210,7 +210,7 @@ FURTHER: dict[str, PageWording] = {
         "{v} cuts the ribbons and presides over the aldermen.",
         "{v} campaigned on cleaner streets and now rules {s}.",
     ),
-    "river": wording(
+    "river": page_wording(
         "On the river|River through town|Flows through|Watercourse|Local river|Main river"
         "|Riverside|Stream|Name of river|Banks of|Body of water",
         "The river that flows through {s} is the {v}.",
@@ -227,7 +227,7 @@ FURTHER: dict[str, PageWording] = {
         "The quay offers a fine view of swans on the {v}.",
         "{s} draws its drinking water from the {v}.",
     ),
-    "maker": wording(
+    "maker": page_wording(
         "Produced by|Producer|Manufacturing company|Manufactured by|Built by|Company behind it"
         "|Brand of|Making firm|Producing firm|Assembled by|Turned out by",
         "{v} makes {s}.",
@@ -247,7 +247,7 @@ FURTHER: dict[str, PageWording] = {
         "Defective units go back to {v}, where they were put together.",
         "The blueprints for {s} are locked in a safe at {v}, along with the tooling.",
     ),
-    "price": wording(
+    "price": page_wording(
         "Retail price|Sticker price|Cost|Sells for|Selling price|Catalogue price|Asking price"
         "|Shop price|Suggested price|Purchase price",
         "{s} costs {v}.",
@@ -266,7 +266,7 @@ FURTHER: dict[str, PageWording] = {
         "Whoever takes a unit home leaves {v} with the cashier.",
         "Savings of {v} suffice to own {s}.",
     ),
-    "launch_year": wording(
+    "launch_year": page_wording(
         "Launch year|Year of launch|Release year|Market launch|Introduced|Debut|Available since"
         "|Came out in|Market entry|Year of release",
         "{s} has been on sale since {v}.",
@@ -287,7 +287,7 @@ FURTHER: dict[str, PageWording] = {
         "In {v} full-page advertisements announced that {s} had arrived.",
         "Queues formed outside the stores in {v}, when the novelty was unveiled.",
     ),
-    "category": wording(
+    "category": page_wording(
         "Kind of product|Product type|Product category|Device type|Product group|Sort of device"
         "|Classified as|Class of goods|Merchandise group|Family of goods|Kind of device",
     ),

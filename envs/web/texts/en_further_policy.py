@@ -3,16 +3,10 @@
 
 from __future__ import annotations
 
-from envs.web.texts.shapes import PageWording
-
-
-def wording(headers: str, *sentences: str) -> PageWording:
-    """The wordings of one relation; `headers` are separated by "|"."""
-    return PageWording(headers=tuple(headers.split("|")), sentences=sentences)
-
+from envs.web.texts.shapes import PageWording, page_wording
 
 FURTHER_POLICY: dict[str, PageWording] = {
-    "agency": wording(
+    "agency": page_wording(
         "Issuing agency|Issuing authority|Enforced by|Authority in charge|Responsible authority"
         "|Supervised by|Administered by|Issuer|Overseen by|Drafted by|Enforcement body|Regulator",
         "The agency that issued {s} is {v}.",
@@ -32,7 +26,7 @@ FURTHER_POLICY: dict[str, PageWording] = {
         "Officials of {v} verify that the provisions are respected.",
         "Lawyers who need a clause of {s} interpreted write to {v}, its author.",
     ),
-    "effective_year": wording(
+    "effective_year": page_wording(
         "Effective since|Year of effect|Took effect|Came into force|Adoption|Enacted"
         "|Applicable since|Year of adoption|Law since|Entry into force",
         "{s} came into force in {v}.",
@@ -51,11 +45,11 @@ FURTHER_POLICY: dict[str, PageWording] = {
         "It was in {v} that ignoring {s} turned into an offence.",
         "What used to be tolerated has been unlawful since {v}.",
     ),
-    "topic": wording(
+    "topic": page_wording(
         "Subject matter|Area of policy|Theme|Field of regulation|About|Regulated matter|Scope"
         "|Regulated field|Policy field|Policy domain",
     ),
-    "seat": wording(
+    "seat": page_wording(
         "Official seat|Agency address|Seat of agency|City of seat|Offices in|Central office"
         "|Location|Housed in|Operates from|Domiciled in|Agency city",
         "The seat of {s} is {v}.",
@@ -73,7 +67,7 @@ FURTHER_POLICY: dict[str, PageWording] = {
         "An appointment at {s} means a trip to {v}.",
         "A flag at the main entrance flutters over a square in {v}.",
     ),
-    "director": wording(
+    "director": page_wording(
         "Led by|Agency head|Director general|Chief|Person in charge|Directed by|Managed by"
         "|Current director|Chief executive|Top official|Leadership",
         "{v} is director of {s}.",
@@ -93,7 +87,7 @@ FURTHER_POLICY: dict[str, PageWording] = {
         "The largest room upstairs belongs to {v}, to whom every department reports.",
         "Before parliamentary committees the entire body is represented by its boss, {v}.",
     ),
-    "established_year": wording(
+    "established_year": page_wording(
         "Year established|Year of establishment|Formed|In operation since|Came into being"
         "|Beginning of service|In existence since|Instituted|Inaugurated|Operational since",
         "{s} has been active since {v}.",
@@ -112,19 +106,19 @@ FURTHER_POLICY: dict[str, PageWording] = {
         "In {v} the monarch sealed the charter that called the institution to life.",
         "A nameplate was screwed to the door in {v}, and the telephones rang at once.",
     ),
-    "permit_number": wording(
+    "permit_number": page_wording(
         "Permit code|Number of permit|Licence number|Register number|File number|Filed under"
         "|Permit identifier|Docket number",
     ),
-    "permit_year": wording(
+    "permit_year": page_wording(
         "Permit year|Date of grant|Permit granted|Permit issued in|Year of issue|Date of issue"
         "|Permit since|Licensed since|Permit dated|Year of approval|Approval date",
     ),
-    "permit_officer": wording(
+    "permit_officer": page_wording(
         "Permit officer|Signatory|Officer in charge|Official responsible|Signing officer"
         "|Permit signed by|Handled by|Desk officer|Approving official",
     ),
-    "permit_site": wording(
+    "permit_site": page_wording(
         "Plant location|Plant site|City of plant|Location of plant|Permitted site"
         "|Permitted plant in|Factory town|Operating site|Facility in|Site of operation"
         "|Plant city",

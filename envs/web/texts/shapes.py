@@ -47,6 +47,11 @@ class PageWording:
     sentences: tuple[str, ...]
 
 
+def page_wording(headers: str, *sentences: str) -> PageWording:
+    """Texts of one relation, whose headers are separated by "|"."""
+    return PageWording(headers=tuple(headers.split("|")), sentences=sentences)
+
+
 def with_further(
     wordings: Mapping[str, Wording], further: Mapping[str, PageWording]
 ) -> dict[str, Wording]:

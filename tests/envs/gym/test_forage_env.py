@@ -10,6 +10,7 @@ import threading
 import tomllib
 import warnings
 import weakref
+from concurrent.futures import CancelledError
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -204,6 +205,44 @@ def test_an_env_that_nobody_closed_ends_with_the_object():
     gc.collect()
     thread.join(10)
     assert gone() is None and not thread.is_alive()
+
+
+def test_close_cancels_the_call_under_way_and_nothing_of_others(monkeypatch: pytest.MonkeyPatch):
+    """A task of the driver's own library, once cancelled, leaves its process' pipes behind."""
+    env = ForageEnv(driver="twin")
+    env.reset(seed=1)
+    thread, ends = env._thread, dict[str, str]()
+    is_held, may_end = threading.Event(), asyncio.Event()
+
+    async def recorded(name: str, until: asyncio.Event) -> None:
+        is_held.set()
+        try:
+            await until.wait()
+            ends[name] = "ended"
+        except asyncio.CancelledError:
+            ends[name] = "cancelled"
+            raise
+
+    async def started() -> asyncio.Task[None]:
+        return asyncio.create_task(recorded("others", may_end))
+
+    async def close() -> None:
+        may_end.set()
+        await others
+
+    def held_call() -> None:
+        with pytest.raises(CancelledError):
+            thread._call(lambda: recorded("call", asyncio.Event()), 30.0, "held")
+
+    others = thread._call(started, 10.0, "start")
+    monkeypatch.setattr(thread._core, "close", close)
+    is_held.clear()
+    caller = threading.Thread(target=held_call)
+    caller.start()
+    assert is_held.wait(10)
+    env.close()
+    caller.join(10)
+    assert ends == {"call": "cancelled", "others": "ended"} and not caller.is_alive()
 
 
 def test_a_collector_in_the_envs_own_loop_does_not_wait_for_itself():
