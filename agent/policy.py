@@ -2,8 +2,8 @@
 """The contract between a policy network and the learner: padded batches in, log-probabilities out.
 
 Shape letters: B states, K action types, E elements, S spans, O options, T tabs, R statements,
-Q question words, V values, A legal actions, H heads (`MAX_HEADS`). Padded rows are masked out
-everywhere.
+Q question words, L question tokens, V values, A legal actions, H heads (`MAX_HEADS`). Padded rows
+are masked out everywhere.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ _PADDED = (
     ("question_weight", np.float32),
     ("question_vector", np.float32),
     ("question_clue", np.float32),
+    ("question_token", np.int64),
+    ("page_hop", np.int64),
+    ("span_hop", np.int64),
     ("statement_value", np.int64),
     ("value_shape", np.float32),
     ("value_ending", np.int64),
@@ -59,6 +62,9 @@ class PolicyBatch:
     question_weight: Tensor  # float32 [B, Q, weights]
     question_vector: Tensor  # float32 [B, Q, vector size]
     question_clue: Tensor  # float32 [B, Q, clue columns]
+    question_token: Tensor  # int64 [B, L, 2]: number (0 is no token), 1 + row of `question_word`
+    page_hop: Tensor  # int64 [B, 1, 1]
+    span_hop: Tensor  # int64 [B, S, 1]; 1 + hop, 0 is none
     statement_value: Tensor  # int64 [B, R, values of each]; 1 + row, 0 is none
     value_shape: Tensor  # float32 [B, V, shape columns]
     value_ending: Tensor  # int64 [B, V, endings of each]; 0 is none

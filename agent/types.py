@@ -76,6 +76,12 @@ class ModelInputs:
     question_vector: np.ndarray = field(default_factory=_no_numbers)
     # float16 [words, clue columns]: how much of each is explained so far
     question_clue: np.ndarray = field(default_factory=_no_numbers)
+    # int16 [tokens, 2] of the question in order: number, 1 + row of `question_word` (0 is none)
+    question_token: np.ndarray = field(default_factory=_no_words)
+    # int16 [1, 1]: how far along the chain that the question names the page is
+    page_hop: np.ndarray = field(default_factory=_no_words)
+    # int16 [S, 1]: 1 + the same of the note that a span is of, 0 is none
+    span_hop: np.ndarray = field(default_factory=_no_words)
     # What single streams of the network read; all are empty where the stream is off.
     # float16 [change columns]: what the last action did
     change: np.ndarray = field(default_factory=_no_row)

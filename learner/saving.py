@@ -48,7 +48,7 @@ def save_learner(folder: Path, state: Mapping[str, Any], previous: Path | None) 
         name = f"steps-{start:09d}-{end:09d}.npz"
         files[name] = write_tree(folder / name, steps[start - first : end - first], _RECORDS)
     rest = {**state, "reservoir": {"first": first, "num_steps": len(steps)}}
-    files[_LEARNER] = write_tree(folder / _LEARNER, _arrays(rest))
+    files[_LEARNER] = write_tree(folder / _LEARNER, _arrays(rest), _RECORDS)
     return files
 
 
@@ -59,7 +59,7 @@ def load_learner(folder: Path, damaged: frozenset[str] = frozenset()) -> dict[st
     checkpoints, and the step term can do without some of its past states.
     """
     try:
-        state: dict[str, Any] = read_tree(folder / _LEARNER)
+        state: dict[str, Any] = read_tree(folder / _LEARNER, _RECORDS)
         steps: list[StepRecord] = []
         first, num_steps = state["reservoir"]["first"], state["reservoir"]["num_steps"]
         for name in sorted(filter(_SEGMENT.fullmatch, read_manifest(folder)["sha256"])):
@@ -76,6 +76,8 @@ def load_learner(folder: Path, damaged: frozenset[str] = frozenset()) -> dict[st
         if name in state:
             state[name] = _tensors(state[name])
     state["critic"] = _tensors(state.get("critic", {}))  # there since checkpoints have had one
+    values = state.get("action_values", {})
+    values.update({name: _tensors(values[name]) for name in ("net", "optimizer") if name in values})
     return state
 
 

@@ -36,6 +36,7 @@ TORCH_IN_AGENT = {
     "agent.policy_agent",
     "agent.forager.family",
     "agent.forager.matching",
+    "agent.forager.plan",
     "agent.forager.net",
     "agent.forager.streams",
     "agent.forager.vision",

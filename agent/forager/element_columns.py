@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from agent.forager.clues import type_fit
+from agent.forager.hops import NO_HOP, NUM_HOPS
 from agent.forager.link_ranks import link_ranks
 from agent.forager.quantities import asked_bound, crossings
 from agent.forager.scene import (
@@ -55,6 +56,9 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
     in_notes = np.array([in_any(f, chains.folded) for f in folded], dtype=bool)
     first_below, last_above = crossings(table.text, asked_bound(question))
     asked_names = scene.asked_names
+    name_hops = np.array(
+        [scene.hops.of(f) if n else NO_HOP for f, n in zip(folded, is_name, strict=True)]
+    )
     named_around = np.array(
         [
             share_named(asked_names, f"{t} {c}")
@@ -88,6 +92,8 @@ def element_columns(scene: Scene) -> dict[str, np.ndarray]:
         "share_of_text_in_question": np.array([share_in(f, question.folded) for f in folded]),
         "in_question": np.array([question.names(f) for f in folded], dtype=bool) & is_name,
         "in_notes": in_notes & is_name,
+        "is_next_hop": name_hops == scene.hops.next,
+        "name_hop": (1 + name_hops) / NUM_HOPS,
         "is_noted_page": np.array([f in chains.names for f in folded]),
         "equals_query": np.array([bool(f) and f == scene.query for f in folded], dtype=bool),
         "query_in_text": np.array([share_in(scene.query, f" {f} ") for f in folded]),

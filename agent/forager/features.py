@@ -18,6 +18,7 @@ from agent.forager.change import change_columns, element_changes
 from agent.forager.clues import page_name
 from agent.forager.element_columns import element_columns
 from agent.forager.history import query_features
+from agent.forager.hops import NO_HOP, NUM_HOPS, question_tokens
 from agent.forager.relations import (
     MAX_STATEMENTS,
     StatementTable,
@@ -113,6 +114,7 @@ def model_inputs(
         question_clue=clues,
         **table.inputs(),
         **asked_words(scene.question),
+        **_hop_inputs(scene, has_matches),
         **_of_streams(scene, state, streams),
     )
 
@@ -153,6 +155,19 @@ def _clue_features(scene: Scene) -> np.ndarray:
     )
     features[num_clues:, -1] = 1.0
     return features
+
+
+def _hop_inputs(scene: Scene, has_matches: bool) -> dict[str, np.ndarray]:
+    """The fields of `ModelInputs` about the order of what is asked."""
+    hops = scene.hops
+    here = hops.of(scene.here_folded)
+    of_spans = [1 + hops.of_notes[s.note] if s.note >= 0 else 0 for s in scene.observation.spans]
+    return {
+        "question_token": question_tokens(scene.question, scene.asked_names),
+        "page_hop": np.array([[hops.next if here == NO_HOP else here]], dtype=np.int16)
+        * has_matches,
+        "span_hop": np.array(of_spans, dtype=np.int16).reshape(-1, 1) * has_matches,
+    }
 
 
 # --- Statements -----------------------------------------------------------------------------------
@@ -245,6 +260,10 @@ def _state_columns(
         "num_links": min(1.0, float(element["role_link"].sum()) / 60),
         "num_rows": min(1.0, float(element["role_table_row"].sum()) / 10),
     }
+    here_hop = scene.hops.of(scene.here_folded)
+    for hop in range(NUM_HOPS):
+        state[f"here_hop_{hop}"] = float(here_hop == hop)
+        state[f"next_hop_{hop}"] = float(scene.hops.next == hop)
     for name, count in (("notes", len(observation.notes)), ("queries", len(observation.queries))):
         for bucket in range(NUM_COUNTS):
             state[f"num_{name}_{bucket}"] = float(min(count, NUM_COUNTS - 1) == bucket)

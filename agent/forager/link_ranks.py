@@ -16,32 +16,34 @@ from envs.types import ElementFlag
 
 
 def link_ranks(scene: Scene) -> dict[str, np.ndarray]:
-    """Reciprocal ranks [E] of links to other pages that were not visited yet; 0 of all others."""
+    """Reciprocal ranks [E] of the hits that were not visited yet; 0 of all other elements."""
     observation, question = scene.observation, scene.question
     table, here = observation.elements, page_key(observation.url)
     is_new = ~table.flags[:, ElementFlag.VISITED] & np.array(
         [bool(href) and page_key(href) != here for href in table.href], dtype=bool
     )
-    # An advert may call itself what was searched for, so that only what stands beside a link
-    # speaks for it.
-    beside = [
-        context.replace(text, " ") if new else ""
-        for text, context, new in zip(table.text, table.context, is_new, strict=True)
-    ]
-    named = np.array([share_named(scene.asked_names, text) for text in beside])
+    # A hit is a name with its text behind it. An advert calls itself after what was searched for,
+    # and what leads to more hits repeats the query, so that neither may be ranked by its words.
     is_hit = is_new & np.array(
         [
-            context.startswith(text)
+            bool(text)
+            and context.startswith(text)
             and len(context) > len(text)
             and not _names_itself_after(scene.query, folded_text(text))
             for text, context in zip(table.text, table.context, strict=True)
         ],
         dtype=bool,
     )
+    # A hit's name is left out: what stands beside it tells whether it is meant.
+    beside = [
+        context[len(text) :] if hit else ""
+        for text, context, hit in zip(table.text, table.context, is_hit, strict=True)
+    ]
+    named = np.array([share_named(scene.asked_names, text) for text in beside])
     return {
         "rank_on_page": reciprocal_ranks(np.zeros(len(table)), is_hit),
-        "rank_by_names": reciprocal_ranks(named, is_new & (named > 0)),
-        "rank_by_context": reciprocal_ranks(question.coverages(beside).mean(axis=1), is_new),
+        "rank_by_names": reciprocal_ranks(named, is_hit & (named > 0)),
+        "rank_by_context": reciprocal_ranks(question.coverages(beside).mean(axis=1), is_hit),
     }
 
 

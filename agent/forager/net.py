@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from agent.config import PolicyConfig
 from agent.forager.features import OPTION_COLUMNS, TAB_COLUMNS
-from agent.forager.matching import EXPLAINED_SIZE, MATCH_SIZE, QuestionMatch, best_of
+from agent.forager.matching import EXPLAINED_SIZE, MATCH_SIZE, Matches, QuestionMatch
 from agent.forager.relations import ASKED_SIZE
 from agent.forager.sizes import FeatureSizes
 from agent.forager.streams import (
@@ -95,14 +95,12 @@ class ForagerNet(nn.Module):
         [B, N, D].
         """
         state, asked = batch.state.split([self.num_state, ASKED_SIZE], dim=-1)
-        match, explained, direction = self.relation(state, asked, batch)
-        of_element = torch.cat([batch.element, best_of(match, batch.element_statement)], dim=-1)
-        in_direction = batch.span[..., :1] * direction[:, None]  # MORE_COLUMN
-        of_span = torch.cat(
-            [batch.span, in_direction, best_of(match, batch.span_statement)], dim=-1
-        )
+        matches: Matches = self.relation(state, asked, batch)
+        of_element = torch.cat([batch.element, matches.element], dim=-1)
+        in_direction = batch.span[..., :1] * matches.direction[:, None]  # MORE_COLUMN
+        of_span = torch.cat([batch.span, in_direction, matches.span], dim=-1)
         return (
-            torch.cat([state, explained], dim=-1),
+            torch.cat([state, matches.explained], dim=-1),
             of_element,
             of_span,
             self.element_encoder(of_element),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent.forager.clues import Chains, Question, chains_of, page_name, question_view
+from agent.forager.hops import Hops
 from agent.forager.words import folded_text
 from envs.han import han_length
 from envs.spans import header_and_value
@@ -35,6 +36,7 @@ class Scene:
     typed: str  # text in the first filled field, folded
     queried: frozenset[str]  # every sent query, folded
     asked_names: tuple[str, ...]  # what the question names, folded
+    hops: Hops
 
     def share_open(self, coverage: np.ndarray) -> np.ndarray:
         """How much of the still open part of the question coverage [..., C] explains, in [0, 1]."""
@@ -72,6 +74,7 @@ def scene_of(observation: Observation) -> Scene:
         typed=folded_text(next((v for v in observation.elements.value if v), "")),
         queried=frozenset(queries),
         asked_names=_asked_names(observation),
+        hops=Hops(question, observation.notes),
     )
 
 

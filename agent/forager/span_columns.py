@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agent.forager.clues import type_fit
+from agent.forager.hops import NO_HOP, NUM_HOPS
 from agent.forager.quantities import asked_bound, crossings, more_than_other
 from agent.forager.scene import Scene, link_texts_of, relation_text, row_value
 from agent.forager.words import folded_text
@@ -44,6 +45,9 @@ def span_columns(scene: Scene) -> dict[str, np.ndarray]:
     best = chains.best()
     signs = more_than_other(scene)
     noted_below, _ = crossings([n.text for n in observation.notes], asked_bound(question))
+    hops = scene.hops
+    name_hops = np.array([hops.of(f) for f in folded])
+    note_hops = np.array([hops.of_notes[s.note] if s.note >= 0 else NO_HOP for s in spans])
     return {
         MORE_COLUMN: np.array([signs.get(f, 0.0) for f in folded]),
         "is_first_below": np.array(
@@ -68,6 +72,9 @@ def span_columns(scene: Scene) -> dict[str, np.ndarray]:
         "note_is_of_entity": np.array(
             [s.note >= 0 and question.names(chains.names[s.note]) for s in spans], dtype=bool
         ),
+        "is_next_hop": name_hops == hops.next,
+        "name_hop": (1 + name_hops) / NUM_HOPS,
+        **{f"note_hop_{hop}": note_hops == hop for hop in range(NUM_HOPS)},
         "in_question": np.array([question.names(f) for f in folded], dtype=bool) & from_note,
         "is_queried": is_queried,
         "is_noted_page": is_title,

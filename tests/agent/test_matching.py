@@ -2,6 +2,7 @@
 """What pages state against what is asked: kinds of values, numbers compared, learnt scores."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,14 +11,24 @@ import torch
 from agent.config import PolicyConfig
 from agent.forager.clues import question_view
 from agent.forager.features import model_inputs
-from agent.forager.matching import NUM_FIXED, NUM_READINGS, best_of, rows_of
+from agent.forager.hops import NUM_HOPS
+from agent.forager.matching import (
+    EXPLAINED_SIZE,
+    MATCH_SIZE,
+    NUM_FIXED,
+    NUM_READINGS,
+    Matches,
+    QuestionMatch,
+    best_of,
+    rows_of,
+)
 from agent.forager.quantities import asked_bound, crossings, more_than_other, quantities_of
 from agent.forager.relations import ASKED_SIZE, RELATION_SIZE
 from agent.forager.scene import scene_of
 from agent.forager.values import SHAPE_COLUMNS, value_endings, value_shape, values_of
-from agent.policy import collate
+from agent.policy import PolicyBatch, collate
 from agent.policy_agent import build_policy
-from envs.types import Note
+from envs.types import Note, Observation
 from tests.agent.test_forager import observations
 from tests.envs.small_site import ANN, ORLA
 
@@ -79,50 +90,96 @@ def test_of_two_pages_asked_about_one_has_more():
     assert more_than_other(both) == {"vardo": 1.0, "stemford": -1.0}
 
 
+def batch_of(seen: Sequence[Observation]) -> PolicyBatch:
+    return collate([model_inputs(s) for s in seen], [s.mask for s in seen])
+
+
+def matches_of(match: QuestionMatch, batch: PolicyBatch) -> Matches:
+    state, asked = batch.state.split([batch.state.shape[1] - ASKED_SIZE, ASKED_SIZE], dim=-1)
+    return match(state, asked, batch)
+
+
+def scores_of(
+    match: QuestionMatch, batch: PolicyBatch, state: int, statement: int, weights: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What is said and its kind of one statement, under `weights` [Q] of the words asked."""
+    ids = batch.question_word[state, :, 0]
+    told, own = batch.statement[state, statement], batch.question_vector[state]
+    words = [w for w in batch.statement_word[state, statement].tolist() if w]
+    vector = sum((match.word.weight[w] for w in words), torch.zeros(24))
+    vector = vector / max(1, len(words)) ** 0.5
+    query = weights @ (own + match.asked_word(own))
+    said = (told + match.told(told)) @ query + vector @ (weights @ match.word.weight[ids])
+    wanted = weights @ match.kind_asked.weight[ids]
+    kinds = [
+        match.shape(batch.value_shape[state, v - 1])
+        + match.ending.weight[batch.value_ending[state, v - 1]].sum(dim=0)
+        for v in batch.statement_value[state, statement].tolist()
+        if v
+    ]
+    return said, max((kind @ wanted for kind in kinds), default=torch.tensor(0.0))
+
+
 def test_what_is_said_and_the_kind_of_value_are_inner_products_with_each_reading():
     match = build_policy(PolicyConfig(width=16), seed=3).relation
-    batch = collate([model_inputs(s) for s in observations()], [s.mask for s in observations()])
-    state, asked = batch.state.split([batch.state.shape[1] - ASKED_SIZE, ASKED_SIZE], dim=-1)
-    found, explained, direction = match(state, asked, batch)
-    assert found.shape[-1] == 2 * NUM_READINGS and explained.shape[-1] == NUM_READINGS
-    assert direction.abs().max() < 1
-    for row_of_batch in range(len(batch)):
-        ids = batch.question_word[row_of_batch, :, 0]
-        for row in range(batch.statement.shape[1]):
-            told = batch.statement[row_of_batch, row]
-            words = [w for w in batch.statement_word[row_of_batch, row].tolist() if w]
-            vector = sum((match.word.weight[w] for w in words), torch.zeros(24))
-            vector = vector / max(1, len(words)) ** 0.5
+    batch = batch_of(observations())
+    found = matches_of(match, batch)
+    assert found.element.shape[-1] == found.span.shape[-1] == MATCH_SIZE
+    assert found.explained.shape[-1] == EXPLAINED_SIZE and found.direction.abs().max() < 1
+    _, asked = batch.state.split([batch.state.shape[1] - ASKED_SIZE, ASKED_SIZE], dim=-1)
+    num_checked = 0
+    for state in range(len(batch)):
+        for row in range(batch.span_statement.shape[1]):
+            statement = int(batch.span_statement[state, row, 0]) - 1
+            if statement < 0:
+                assert not found.span[state, row].any()
+                continue
             for reading in range(NUM_FIXED):
-                weights = batch.question_weight[row_of_batch, :, reading]
-                own = batch.question_vector[row_of_batch]
-                query = weights @ (own + match.asked_word(own))
+                weights = batch.question_weight[state, :, reading]
+                said, kind = scores_of(match, batch, state, statement, weights)
                 part = slice(reading * RELATION_SIZE, (reading + 1) * RELATION_SIZE)
-                query = query + match.asked(asked[row_of_batch])[part]
-                expected = (told + match.told(told)) @ query + vector @ (
-                    weights @ match.word.weight[ids]
-                )
-                assert torch.allclose(found[row_of_batch, row, reading], expected, atol=1e-4)
-                values = [v for v in batch.statement_value[row_of_batch, row].tolist() if v]
-                wanted = weights @ match.kind_asked.weight[ids]
-                kinds = [
-                    match.shape(batch.value_shape[row_of_batch, v - 1])
-                    + match.ending.weight[batch.value_ending[row_of_batch, v - 1]].sum(dim=0)
-                    for v in values
-                ]
-                best = max((k @ wanted for k in kinds), default=torch.tensor(0.0))
-                at = NUM_READINGS + reading
-                assert torch.allclose(found[row_of_batch, row, at], best, atol=1e-4)
+                told = batch.statement[state, statement]
+                said = said + (told + match.told(told)) @ match.asked(asked[state])[part]
+                assert torch.allclose(found.span[state, row, reading], said, atol=1e-4)
+                own = found.span[state, row, NUM_READINGS + reading]
+                assert torch.allclose(own, kind, atol=1e-4)
+                num_checked += 1
+    assert num_checked > 10
+
+
+def test_pages_and_notes_are_held_against_the_reading_of_their_own_hop():
+    match = build_policy(PolicyConfig(width=16), seed=3).relation
+    batch = batch_of(observations())
+    found, (hops, plan) = matches_of(match, batch), match.plan(batch)
+    is_found = torch.full((len(batch), NUM_HOPS), -torch.inf)
+    for state in range(len(batch)):
+        here = hops[state, int(batch.page_hop[state, 0, 0])]
+        for row, statements in enumerate(batch.element_statement[state].tolist()):
+            both = [scores_of(match, batch, state, r - 1, here) for r in statements if r]
+            for column, scores in enumerate(zip(*both, strict=True)):
+                got = found.element[state, row, 2 * NUM_READINGS + column]
+                assert torch.allclose(got, max(scores), atol=1e-4)
+        for row, (hop,) in enumerate(batch.span_hop[state].tolist()):
+            got = found.span[state, row, 2 * NUM_READINGS :]
+            if not hop:
+                assert not got.any(), "the question's own words and what is off the chain"
+                continue
+            statement = int(batch.span_statement[state, row, 0]) - 1
+            both = torch.stack(scores_of(match, batch, state, statement, hops[state, hop - 1]))
+            assert torch.allclose(got, both, atol=1e-4)
+            is_found[state, hop - 1] = torch.maximum(is_found[state, hop - 1], both.sum())
+    expected = torch.where(is_found.isinf(), torch.zeros_like(is_found), is_found.tanh())
+    by_hop = found.explained[:, NUM_READINGS : NUM_READINGS + NUM_HOPS]
+    assert torch.allclose(by_hop, expected, atol=1e-4) and expected.any()
+    assert torch.equal(found.explained[:, NUM_READINGS + NUM_HOPS :], plan)
 
 
 def test_what_notes_explain_moves_the_learnt_readings_and_nothing_else_is_explained():
     match = build_policy(PolicyConfig(width=16), seed=3).relation
     seen = observations()
-    batch = collate([model_inputs(s) for s in seen], [s.mask for s in seen])
-    state, asked = batch.state.split([batch.state.shape[1] - ASKED_SIZE, ASKED_SIZE], dim=-1)
-    _, explained, _ = match(state, asked, batch)
+    explained = matches_of(match, batch_of(seen)).explained[:, : NUM_READINGS + NUM_HOPS]
     has_notes = torch.tensor([bool(s.notes) for s in seen])
-    assert not explained[~has_notes].any() and explained[has_notes].all()
+    assert not explained[~has_notes].any() and explained[has_notes, :NUM_READINGS].all()
 
 
 def test_rows_count_from_one():

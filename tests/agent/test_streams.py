@@ -15,7 +15,9 @@ from agent.config import STREAMS, PolicyConfig
 from agent.forager.change import CHANGE_COLUMNS, change_columns, element_changes
 from agent.forager.features import model_inputs
 from agent.forager.history import MAX_QUERIES, QUERY_COLUMNS, QUERY_SIZE
+from agent.forager.hops import NUM_HOPS
 from agent.forager.matching import EXPLAINED_SIZE, MATCH_SIZE
+from agent.forager.plan import PLAN_SIZE
 from agent.forager.relations import ASKED_SIZE, RELATION_SIZE, text_vector
 from agent.forager.sizes import feature_sizes
 from agent.forager.values import SHAPE_COLUMNS
@@ -43,8 +45,8 @@ RECORDS = (Trajectory, StepRecord, ModelInputs, ActionMask, Split, StopReason)
 
 
 # Of the default network at seed 0, and of what `trained_like_policy(1)` says of `observations`.
-WEIGHTS_DIGEST = 16.31703625683781
-OUTPUT_DIGEST = 8.027289843927395
+WEIGHTS_DIGEST = 28.091451361223566
+OUTPUT_DIGEST = -40.9442370839282
 
 
 def shaken(policy: nn.Module, seed: int = 0) -> nn.Module:
@@ -120,6 +122,11 @@ def test_the_default_networks_weights_are_those_of_these_layers_in_this_order():
         drawn["relation.clue_reader"] = nn.Linear(sizes.clue + 3, 24)
         drawn["relation.state_reader"] = nn.Linear(sizes.state, 24)
         drawn["relation.reading"] = nn.Linear(24, 2)
+        tables["plan.token"] = embedding(2049, 24, std=0.5)
+        drawn["relation.plan.around"] = nn.Conv1d(24, 32, 5, padding=2)
+        drawn["relation.plan.read"] = nn.Linear(4 * 32 + 2, 32)
+        drawn["relation.plan.attention"] = nn.Linear(32, NUM_HOPS)
+        drawn["relation.plan.summary"] = nn.Linear(2 * 32, PLAN_SIZE)
         for name, size in (
             ("element_encoder", element),
             ("span_encoder", span),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from learner.checkpoint import begin_folder, finish_folder, write_model
-from learner.config import LearnerConfig
+from learner.config import LearnerConfig, StepTeacher
 from learner.saving import load_learner, save_learner
 from learner.types import Group
 from learner.update import Learner
@@ -44,17 +44,21 @@ def _fresh(config: LearnerConfig = CONFIG) -> Learner:
     return Learner(TinyPolicy(seed=0), config)
 
 
-def _resumed(folder: Path, damaged: frozenset[str] = frozenset()) -> Learner:
-    learner = Learner(TinyPolicy(seed=9), dataclasses.replace(CONFIG, seed=11))
+def _resumed(
+    folder: Path, damaged: frozenset[str] = frozenset(), config: LearnerConfig = CONFIG
+) -> Learner:
+    learner = Learner(TinyPolicy(seed=9), dataclasses.replace(config, seed=11))
     learner.load_state_dict(load_learner(folder, damaged))
     return learner
 
 
-def test_a_learner_from_disk_goes_on_bit_for_bit(tmp_path: Path) -> None:
-    straight = _fresh()
+@pytest.mark.parametrize("teacher", [StepTeacher.GRAPH, StepTeacher.VALUES])
+def test_a_learner_from_disk_goes_on_bit_for_bit(tmp_path: Path, teacher: StepTeacher) -> None:
+    config = dataclasses.replace(CONFIG, step_teacher=teacher)
+    straight = _fresh(config)
     for seed in range(3):
         straight.update(make_groups(seed), progress=0.1 * seed)
-    resumed = _resumed(_save(straight, tmp_path / "v3"))
+    resumed = _resumed(_save(straight, tmp_path / "v3"), config=config)
     for seed in range(3, 6):
         reports = [x.update(make_groups(seed), progress=0.1 * seed) for x in (straight, resumed)]
         assert reports[0].metrics == reports[1].metrics
