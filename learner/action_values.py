@@ -34,6 +34,7 @@ from envs.actions import NUM_TYPES, Head, types_with
 from envs.types import LAYERS
 from learner.config import LearnerConfig
 from learner.metrics import Means
+from learner.reservoir import copied
 from learner.returns import discounted_returns
 from learner.side_network import SideNetwork
 from learner.types import Group, Member
@@ -86,7 +87,10 @@ class ActionValues:
         self._net: SideNetwork[ActionValueNet] = SideNetwork(
             config, ActionValueNet, name="action_value"
         )
-        self._rng = np.random.default_rng([config.seed, 3])
+        self._forget()
+
+    def _forget(self) -> None:
+        self._rng = np.random.default_rng([self._config.seed, 3])
         self._memory: deque[tuple[StepRecord, np.ndarray]] = deque()  # and its return [L]
         self._num_bytes = 0
         self._errors = np.zeros((2, len(LAYERS)))  # running: of the action's value, of the mean's
@@ -172,7 +176,7 @@ class ActionValues:
         for step, target in zip(member.trajectory.steps, self._returns(member), strict=True):
             if step.is_exogenous:  # what came of it is not the action's
                 continue
-            bare = dataclasses.replace(step, situation=step.situation[:0])
+            bare = copied(dataclasses.replace(step, situation=step.situation[:0]))
             self._memory.append((bare, target.astype(np.float32)))
             self._num_bytes += bare.num_bytes()
         while self._num_bytes > self._config.action_value_bytes:
@@ -216,6 +220,7 @@ class ActionValues:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict()`."""
         self._net.load_state_dict(state)
+        self._forget()
         if not state:
             return
         self._memory = deque(state["memory"])

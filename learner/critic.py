@@ -67,7 +67,7 @@ class Critic:
     def __init__(self, config: LearnerConfig) -> None:
         self._config = config
         self._net: SideNetwork[ValueNet] = SideNetwork(config, ValueNet, name="critic")
-        self._rng = np.random.default_rng([config.seed, 2])
+        self._rng = self._first_draws()
 
     def values(self, records: Sequence[StepRecord]) -> np.ndarray:
         """float64 [len(records), L], without gradient."""
@@ -97,8 +97,12 @@ class Critic:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict()`."""
         self._net.load_state_dict(state)
+        self._rng = self._first_draws()
         if state:
             self._rng.bit_generator.state = state["rng"]
+
+    def _first_draws(self) -> np.random.Generator:
+        return np.random.default_rng([self._config.seed, 2])
 
 
 def critic_credit(

@@ -41,7 +41,7 @@ class StepReservoir:
         """
         if len(step.utilities) == 0:
             raise ValueError("StepReservoir.add: expected a step with utilities, got one without")
-        self._steps[self._next] = _copy(step)
+        self._steps[self._next] = copied(step)
         self._next += 1
         self._num_bytes += step.num_bytes()
         while self._num_bytes > self._max_bytes:
@@ -68,11 +68,11 @@ class StepReservoir:
             self.add(step)
 
 
-def _copy(value: Any) -> Any:
-    """`value` with every array in nested dataclasses copied."""
+def copied(value: Any) -> Any:
+    """`value` with every array in nested dataclasses copied, so that it pins no shared memory."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: _copy(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = {f.name: copied(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return type(value)(**fields)
     return value

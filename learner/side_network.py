@@ -7,6 +7,7 @@ of its own, so that its loss' weight against the policy's terms is no setting.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -55,7 +56,8 @@ class SideNetwork(Generic[Net]):
         """What the network gives for `batch`."""
         if self._net is None:
             generator = torch.Generator().manual_seed(self._config.seed)
-            net = self._build(batch, self._config.critic_width, generator)
+            with torch.random.fork_rng(devices=[]):  # layers draw weights before they get their own
+                net = self._build(batch, self._config.critic_width, generator)
             self._net = net.to(self._config.device)
             self._optimizer = torch.optim.Adam(
                 self._net.parameters(), lr=self._config.critic_learning_rate
@@ -89,6 +91,7 @@ class SideNetwork(Generic[Net]):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict()`."""
+        """Continue from `state_dict()`, which stays as it is."""
         self._net = self._optimizer = None
-        self._loaded = {name: state[name] for name in ("net", "optimizer")} if state else {}
+        kept = {name: state[name] for name in ("net", "optimizer")} if state else {}
+        self._loaded = copy.deepcopy(kept)  # an optimizer goes on in the tensors that it is given

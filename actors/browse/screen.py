@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import IO
 
@@ -26,6 +27,7 @@ from envs.plain import (
 from envs.types import Observation
 
 MAX_LINE_CHARS = 1000  # of any terminal
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 
 _STYLES = {
     Tone.HEAD: "bold",
@@ -75,7 +77,7 @@ class Screen:
     def show(self, lines: Iterable[Line]) -> None:
         """Each on one line of the terminal."""
         for line in lines:
-            text = Text(cut(line.text, MAX_LINE_CHARS), style=_STYLES[line.tone])
+            text = Text(_shown(cut(line.text, MAX_LINE_CHARS)), style=_STYLES[line.tone])
             # In columns of the terminal: a Chinese character takes two.
             text.truncate(self._console.width, overflow="ellipsis")
             self._console.print(text)
@@ -92,7 +94,7 @@ class Screen:
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
         """A text as it is."""
-        self._console.print(Text(text, style=_STYLES[tone]))
+        self._console.print(Text(_shown(text), style=_STYLES[tone]))
 
     def ask(self) -> None:
         """The prompt."""
@@ -102,6 +104,11 @@ class Screen:
     def rule(self) -> None:
         """A line between two parts."""
         self._console.print(Text("─" * self._console.width, style="dim"))
+
+
+def _shown(text: str) -> str:
+    """A page's text without what a terminal would obey: escapes and other control characters."""
+    return _CONTROL.sub(" ", text)
 
 
 def _legal(seen: Observation) -> list[str]:

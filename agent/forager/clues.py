@@ -38,7 +38,7 @@ _HAN_QUESTION_WORDS = (
 )
 _POSSESSIVE = re.compile(r"[’']s\b")
 _PUNCTUATION = "\"'“”‘’()[],.;:?!"
-_TITLE_SUFFIX = re.compile(r"\s+[-–—|·]\s+[^-–—|·]*$")
+_TITLE_SEPARATORS = "-–—|·"
 _NUMBER_QUESTION = re.compile(
     r"\b(how (many|much|old|tall|long|high)|number of|population|price|year|when|limit|threshold"
     r"|amount|percentage|cost)\b|多少|哪一?年|年份|何时"
@@ -49,7 +49,9 @@ _YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 
 def page_name(title: str) -> str:
     """A page's title without the name of its site."""
-    return _TITLE_SUFFIX.sub("", title).strip() or title
+    end = max(title.rfind(separator) for separator in _TITLE_SEPARATORS)
+    stands_alone = end > 0 and title[end - 1].isspace() and title[end + 1 : end + 2].isspace()
+    return (title[:end] if stands_alone else title).strip() or title
 
 
 class Question:

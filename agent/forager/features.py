@@ -159,8 +159,7 @@ def _clue_features(scene: Scene) -> np.ndarray:
 
 def _hop_inputs(scene: Scene, has_matches: bool) -> dict[str, np.ndarray]:
     """The fields of `ModelInputs` about the order of what is asked."""
-    hops = scene.hops
-    here = hops.of(scene.here_folded)
+    hops, here = scene.hops, scene.here_hop
     of_spans = [1 + hops.of_notes[s.note] if s.note >= 0 else 0 for s in scene.observation.spans]
     return {
         "question_token": question_tokens(scene.question, scene.asked_names),
@@ -260,9 +259,8 @@ def _state_columns(
         "num_links": min(1.0, float(element["role_link"].sum()) / 60),
         "num_rows": min(1.0, float(element["role_table_row"].sum()) / 10),
     }
-    here_hop = scene.hops.of(scene.here_folded)
     for hop in range(NUM_HOPS):
-        state[f"here_hop_{hop}"] = float(here_hop == hop)
+        state[f"here_hop_{hop}"] = float(scene.here_hop == hop)
         state[f"next_hop_{hop}"] = float(scene.hops.next == hop)
     for name, count in (("notes", len(observation.notes)), ("queries", len(observation.queries))):
         for bucket in range(NUM_COUNTS):

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agent.forager.clues import Question, page_name
-from agent.forager.words import folded_text, hashed_id, tokens
+from agent.forager.clues import Chains, Question
+from agent.forager.words import hashed_id, tokens
 from envs.han import has_han
-from envs.types import Note
 
 NUM_HOPS = 4  # the last one is any later, too
 NO_HOP = -1  # of what neither the question nor a note names
@@ -29,25 +28,17 @@ NAME_TOKEN = NUM_TOKEN_IDS  # every word of a name
 class Hops:
     """Hops of names, from the question and the notes."""
 
-    def __init__(self, question: Question, notes: Sequence[Note]) -> None:
+    def __init__(self, question: Question, chains: Chains) -> None:
         self._question = question
-        self._texts: list[str] = []  # of notes with a hop, folded, with a blank at both ends
-        self._pages: list[str] = []  # their pages' folded names
-        self._hops: list[int] = []
+        self._chains = chains
         self.of_notes: list[int] = []  # [N]
-        for note in notes:
-            name = folded_text(page_name(note.title))
-            hop = self.of(name)
-            self.of_notes.append(hop)
-            if hop != NO_HOP:
-                self._texts.append(f" {folded_text(note.text)} ")
-                self._pages.append(name)
-                self._hops.append(hop)
+        for name in chains.names:  # oldest first: a note can only go on from an earlier one
+            self.of_notes.append(self.of(name))
 
     @property
     def next(self) -> int:
         """The hop after the last noted one; 0 without a note on the chain."""
-        return min(1 + max(self._hops, default=-1), NUM_HOPS - 1)
+        return min(1 + max(self.of_notes, default=NO_HOP), NUM_HOPS - 1)
 
     def of(self, folded: str) -> int:
         """The fewest hops by which the folded `name` is reached, below NUM_HOPS; or NO_HOP."""
@@ -55,10 +46,11 @@ class Hops:
             return NO_HOP
         if f" {folded} " in self._question.folded:
             return 0
+        notes = zip(self.of_notes, self._chains.names, self._chains.folded, strict=False)
         named = [
             hop
-            for text, page, hop in zip(self._texts, self._pages, self._hops, strict=True)
-            if page != folded and f" {folded} " in text
+            for hop, page, text in notes
+            if hop != NO_HOP and page != folded and f" {folded} " in text
         ]
         return min(1 + min(named), NUM_HOPS - 1) if named else NO_HOP
 

@@ -37,6 +37,7 @@ class Scene:
     queried: frozenset[str]  # every sent query, folded
     asked_names: tuple[str, ...]  # what the question names, folded
     hops: Hops
+    here_hop: int  # of the page, or `NO_HOP`
 
     def share_open(self, coverage: np.ndarray) -> np.ndarray:
         """How much of the still open part of the question coverage [..., C] explains, in [0, 1]."""
@@ -62,19 +63,22 @@ def scene_of(observation: Observation) -> Scene:
     question = question_view(observation.question)
     chains = chains_of(question, observation.notes)
     here = page_name(observation.title)
+    here_folded = folded_text(here)
+    hops = Hops(question, chains)
     queries = [folded_text(q.text) for q in observation.queries]
     return Scene(
         observation=observation,
         question=question,
         chains=chains,
         here=here,
-        here_folded=folded_text(here),
+        here_folded=here_folded,
         here_coverage=np.maximum(question.coverage(here), chains.leading_to(here)),
         query=queries[-1] if queries else "",
         typed=folded_text(next((v for v in observation.elements.value if v), "")),
         queried=frozenset(queries),
         asked_names=_asked_names(observation),
-        hops=Hops(question, observation.notes),
+        hops=hops,
+        here_hop=hops.of(here_folded),
     )
 
 

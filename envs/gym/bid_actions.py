@@ -68,7 +68,7 @@ def _call(text: str) -> tuple[str, list[object], dict[str, object]]:
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
         arguments = [ast.literal_eval(each) for each in call.args]
         keywords = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (SyntaxError, ValueError, AssertionError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, AssertionError, RecursionError, MemoryError):
         raise ValueError(
             f"expected one call with plain values, such as click('12'), got {text[:200]!r}"
         ) from None

@@ -73,3 +73,17 @@ def test_a_python_without_the_packages_is_told_how_to_get_them(script: str) -> N
     )
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "make setup" in done.stderr and "has no package" in done.stderr
+
+
+def test_what_a_users_own_file_lacks_is_not_told_as_a_missing_set_up(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import not_there_mine\n")
+    done = subprocess.run(
+        [sys.executable, "train.py", "env=web_fast", "env.task_set=mine:Tasks", "launch=inprocess"],
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode != 0 and "not_there_mine" in done.stderr + done.stdout
+    assert "make setup" not in done.stderr

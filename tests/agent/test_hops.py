@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from agent.forager.clues import question_view
+from agent.forager.clues import chains_of, question_view
 from agent.forager.features import model_inputs
 from agent.forager.hops import MAX_TOKENS, NAME_TOKEN, NO_HOP, NUM_HOPS, Hops, question_tokens
 from agent.forager.plan import NUM_WEIGHTS, PLAN_SIZE, QuestionPlan
@@ -27,11 +28,15 @@ def note(title: str, text: str) -> Note:
     return Note(text=text, url="u", title=f"{title} - Encyclopedia", step=0)
 
 
+def hops_of(question: str, notes: Sequence[Note]) -> Hops:
+    view = question_view(question)
+    return Hops(view, chains_of(view, notes))
+
+
 def test_hops_count_from_the_entity_of_the_question():
     founder = note("Orla Works", "Founder: Ann Bell")
     city = note("Ann Bell", "She was born in Vardo.")
-    question = question_view(QUESTION)
-    none, one, two = (Hops(question, notes) for notes in ((), (founder,), (founder, city)))
+    none, one, two = (hops_of(QUESTION, notes) for notes in ((), (founder,), (founder, city)))
     assert [h.of("ann bell") for h in (none, one, two)] == [NO_HOP, 1, 1]
     assert [h.of("vardo") for h in (none, one, two)] == [NO_HOP, NO_HOP, 2]
     assert [h.of("orla works") for h in (none, one, two)] == [0, 0, 0]
@@ -46,7 +51,7 @@ def test_the_shortest_way_counts_and_a_page_does_not_name_itself():
         note("Orla Works", "Vardo Group owns it."),
         note("Elsewhere", "Zed Sun lives here."),
     )
-    hops = Hops(question_view(QUESTION), notes)
+    hops = hops_of(QUESTION, notes)
     assert hops.of_notes == [0, 1, 0, NO_HOP]
     assert hops.of("ann bell") == 1, "not 2, by its own note"
     assert hops.of("vardo group") == 1 and hops.of("zed sun") == NO_HOP
@@ -55,7 +60,7 @@ def test_the_shortest_way_counts_and_a_page_does_not_name_itself():
 def test_the_last_hop_is_any_later_one_too():
     names = ["Orla Works", *(f"Name {letter}" for letter in "ABCDEF")]
     notes = [note(a, f"Next: {b}") for a, b in pairwise(names)]
-    hops = Hops(question_view(QUESTION), notes)
+    hops = hops_of(QUESTION, notes)
     assert hops.of_notes == [0, 1, 2, 3, 3, 3] and hops.next == NUM_HOPS - 1
 
 
@@ -197,7 +202,7 @@ def test_the_hop_of_a_page_that_nothing_names_is_the_next_one():
     seen = observations()[3]
     assert seen.notes, "a page with a note"
     unknown = dataclasses.replace(seen, title="Results")
-    hops = Hops(question_view(seen.question), seen.notes)
+    hops = hops_of(seen.question, seen.notes)
     assert hops.of("results") == NO_HOP
     assert model_inputs(unknown).page_hop.tolist() == [[hops.next]]
     spans = model_inputs(seen).span_hop[:, 0].tolist()

@@ -28,6 +28,7 @@ from agent.forager.scene import scene_of
 from agent.forager.values import SHAPE_COLUMNS, value_endings, value_shape, values_of
 from agent.policy import PolicyBatch, collate
 from agent.policy_agent import build_policy
+from envs.spans import draw_spans
 from envs.types import Note, Observation
 from tests.agent.test_forager import observations
 from tests.envs.small_site import ANN, ORLA
@@ -180,6 +181,18 @@ def test_what_notes_explain_moves_the_learnt_readings_and_nothing_else_is_explai
     explained = matches_of(match, batch_of(seen)).explained[:, : NUM_READINGS + NUM_HOPS]
     has_notes = torch.tensor([bool(s.notes) for s in seen])
     assert not explained[~has_notes].any() and explained[has_notes, :NUM_READINGS].all()
+
+
+def test_names_say_nothing_of_more_or_less_and_other_words_do() -> None:
+    match = build_policy(PolicyConfig(width=16), seed=3).relation
+    seen = observations()[0]
+    turned = {}
+    for question in ("Is Ann Bell cheaper?", "Is Ann Ravo cheaper?", "Is Ann Bell dearer?"):
+        spans = draw_spans(question, ())
+        asked = dataclasses.replace(seen, question=question, spans=spans)
+        turned[question] = float(matches_of(match, batch_of([asked])).direction)
+    first, other_name, other_word = turned.values()
+    assert first == other_name != other_word
 
 
 def test_rows_count_from_one():

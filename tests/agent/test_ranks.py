@@ -2,6 +2,7 @@
 """Where a link stands among those that a page of hits offers."""
 
 import asyncio
+import dataclasses
 
 import numpy as np
 import pytest
@@ -56,3 +57,38 @@ def test_hits_are_ranked_in_their_order_adverts_are_not_and_visited_ones_no_more
     assert top == before.elements.href[rows[1]] != opened
     row = after.elements.href.index(opened)
     assert later[row] == 0.0
+
+
+def test_hits_are_ranked_by_what_stands_beside_them_and_links_to_more_hits_are_not() -> None:
+    before, _ = hits("en")
+    table, query = before.elements, before.queries[-1].text
+    rows = np.flatnonzero(link_ranks(scene_of(before))["rank_on_page"])
+    others = [i for i, href in enumerate(table.href) if href and i not in rows]
+    texts, contexts = list(table.text), list(table.context)
+    for place, row in enumerate(rows):  # the later, the more of what is asked
+        contexts[row] = f"{texts[row]} " + " ".join(query.split()[: place + 1])
+    for row in others:  # as adverts and links to more hits do
+        contexts[row] = f"about {query} {texts[row]}"
+    texts[rows[0]] = ""  # a picture that is a link has no name
+    changed = dataclasses.replace(table, text=tuple(texts), context=tuple(contexts))
+    scene = scene_of(dataclasses.replace(before, elements=changed))
+    ranks, named = link_ranks(scene), rows[1:]
+    for column in ranks.values():
+        assert not column[others].any() and column[rows[0]] == 0.0
+    assert ranks["rank_on_page"][named].tolist() == (1 / np.arange(1, len(named) + 1)).tolist()
+    assert ranks["rank_by_context"][named[-1]] > ranks["rank_by_context"][named[0]] > 0
+
+
+def test_hits_whose_text_has_the_names_asked_for_come_first_by_names() -> None:
+    before, _ = hits("en")
+    table, names = before.elements, scene_of(before).asked_names
+    rows = np.flatnonzero(link_ranks(scene_of(before))["rank_on_page"])
+    contexts = list(table.context)
+    for row in rows:
+        contexts[row] = f"{table.text[row]} and nothing else"
+    contexts[rows[3]] += f" {names[0]}"
+    contexts[rows[0]] = f"{table.text[rows[0]]} with {' '.join(names)}"
+    changed = dataclasses.replace(table, context=tuple(contexts))
+    ranks = link_ranks(scene_of(dataclasses.replace(before, elements=changed)))["rank_by_names"]
+    assert ranks[rows[0]] == 1.0 and np.count_nonzero(ranks) == 2
+    assert ranks[rows[3]] == 0.5

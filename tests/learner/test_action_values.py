@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action values as a teacher: right where returns differ by action, silent where they do not."""
 
+import copy
 import dataclasses
 import pickle
 
@@ -210,3 +211,31 @@ def test_only_fresh_attempts_and_what_the_agent_did_itself_move_the_trust() -> N
     assert np.array_equal(values.trust, before)
     values.with_utilities(wrong, SCALES, Means())
     assert values.trust[1] < before[1]
+
+
+def test_loading_leaves_the_state_as_it_is_and_no_state_is_the_beginning() -> None:
+    values, groups, _ = taught(by_type, rounds=2)
+    state = values.state_dict()
+    kept = copy.deepcopy(state["optimizer"])
+    again = ActionValues(CONFIG)
+    again.load_state_dict(state)
+    again.fit(groups, Means())
+    for name, moments in kept["state"].items():
+        assert torch.equal(moments["exp_avg"], state["optimizer"]["state"][name]["exp_avg"])
+    again.load_state_dict({})
+    fresh = ActionValues(CONFIG)
+    for each in (again, fresh):
+        each.fit(groups, Means())
+    for name, value in fresh.state_dict()["net"].items():
+        assert torch.equal(value, again.state_dict()["net"][name])
+    assert len(again.state_dict()["memory"]) == len(fresh.state_dict()["memory"])
+
+
+def test_what_is_kept_pins_no_foreign_memory_and_building_draws_nothing_from_torch() -> None:
+    groups = single_steps(np.random.default_rng(3), 2)
+    values, before = ActionValues(CONFIG), torch.random.get_rng_state()
+    values.fit(groups, Means())
+    assert torch.equal(before, torch.random.get_rng_state())
+    given = [s.inputs.element for g in groups for m in g.members for s in m.trajectory.steps]
+    for step, _ in values.state_dict()["memory"]:
+        assert not any(np.shares_memory(step.inputs.element, own) for own in given)

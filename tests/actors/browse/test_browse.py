@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import re
@@ -148,6 +149,17 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+async def test_a_page_cannot_command_the_terminal() -> None:
+    env = make_env(EnvConfig(driver=DriverKind.TWIN))
+    seen = await env.reset(task_of("train/1", env.task_set))
+    stream = io.StringIO()
+    hostile = "\x1b]0;owned\x07\x1b[2J\x9b2Jend"
+    Screen(stream).scene(dataclasses.replace(seen, title=hostile, question=hostile))
+    Screen(stream).say(hostile)
+    assert "owned" in stream.getvalue() and "end" in stream.getvalue()
+    assert not set("\x1b\x07\x9b") & set(stream.getvalue())
 
 
 async def test_colours_and_cut_lines_on_a_terminal(monkeypatch: pytest.MonkeyPatch):

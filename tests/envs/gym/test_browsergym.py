@@ -101,6 +101,8 @@ def test_an_agent_that_reads_the_tree_and_writes_strings_finds_an_answer(env: Bi
         "lambda: 1",
         "fill('4', 'half \\ud800')",
         "fill('4', ['a'])",
+        "click({[]: 1})",
+        "click({[1]})",
         "scroll(10, 10)",
         "scroll(0, 1e400)",
         "tab_focus(1e400)",
