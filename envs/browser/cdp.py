@@ -10,6 +10,7 @@ the session's listener, and when the socket ends it fails whatever still waits.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,9 @@ import orjson
 
 from envs.driver import InfraError
 from envs.types import StopReason
+
+# A frozen browser never answers the closing handshake, so nothing waits for it.
+_NO_HANDSHAKE = aiohttp.ClientWSTimeout(ws_close=0.0)
 
 Params = dict[str, Any]
 EventListener = Callable[[str, Params], None]
@@ -66,7 +70,7 @@ class CdpConnection:
             async with asyncio.timeout(self._call_timeout_s):
                 # Snapshots are larger than aiohttp's default limit of 4 MiB.
                 self._socket = await self._client.ws_connect(
-                    url, max_msg_size=0, compress=0, autoclose=True
+                    url, max_msg_size=0, compress=0, autoclose=True, timeout=_NO_HANDSHAKE
                 )
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             await self.close()
@@ -148,10 +152,15 @@ class CdpConnection:
             # Not `await reader`: a cancellation of the caller must not be taken for the reader's.
             await asyncio.wait({reader})
             _mark_retrieved(reader)
+        if self._socket is not None:
+            # Given back here: left to the garbage collector, it complains in somebody else's loop.
+            socket, self._socket = self._socket, None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._call_timeout_s):  # of a full buffer
+                    await socket.close()
         if self._client is not None:
-            # A frozen browser never answers the closing handshake, so there is none.
-            await self._client.close()
-            self._client = None
+            client, self._client = self._client, None
+            await client.close()
 
     async def _read(self) -> None:
         assert self._socket is not None

@@ -190,7 +190,7 @@ def test_names_say_nothing_of_more_or_less_and_other_words_do() -> None:
     for question in ("Is Ann Bell cheaper?", "Is Ann Ravo cheaper?", "Is Ann Bell dearer?"):
         spans = draw_spans(question, ())
         asked = dataclasses.replace(seen, question=question, spans=spans)
-        turned[question] = float(matches_of(match, batch_of([asked])).direction)
+        turned[question] = matches_of(match, batch_of([asked])).direction.item()
     first, other_name, other_word = turned.values()
     assert first == other_name != other_word
 
